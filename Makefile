@@ -1,0 +1,48 @@
+# Every target does its own set-up from a fresh clone.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+READY := $(VENV)/.ready
+
+.PHONY: help setup demo test lint bench docs constraints clean
+
+help: ## what can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: $(READY) ## virtual environment with the package installed
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --constraint constraints.txt pip
+	$(PIP) install --constraint constraints.txt --editable '.[all]' --group dev
+	touch $@
+
+demo: setup ## recover a signal from contaminated data
+	$(BIN)/python examples/first_recovery.py
+
+test: setup lint ## lint, types and tests
+	$(BIN)/python -m pytest -n auto
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: setup ## performance ratios, measured side by side
+	$(BIN)/python -m benchmarks
+
+docs: setup ## HTML documentation in docs/_build/html
+	$(PIP) install --constraint constraints.txt --group docs
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+constraints: ## write constraints.txt anew from the newest versions
+	$(PYTHON) -m venv --clear $(VENV)
+	$(PIP) install --upgrade pip
+	$(PIP) install --editable '.[all]' --group dev --group docs
+	$(BIN)/python -m pip freeze --all --exclude-editable --exclude setuptools > constraints.txt
+	touch $(READY)
+
+clean: ## remove the environment and everything generated
+	rm -rf $(VENV) docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis
