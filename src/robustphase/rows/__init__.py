@@ -1,0 +1,42 @@
+"""Where the data lives, and the only code that touches the covariates ``A``.
+
+Every algorithm of the library is a sequence of *passes*: sweeps over row blocks small enough to stay in cache. A pass
+takes a block ``B``, projects it (``S = B V``), turns the projections and the per-sample numbers of that block into
+coefficients ``C``, and adds ``Bᴴ C`` to a running sum. The block is read from memory once, and nothing of the size of
+``A`` is ever made.
+
+Three ideas, one module each:
+
+* a :class:`RowSource` knows how to sweep (``source``; ``memory`` is the in-memory form, others only read blocks);
+* :func:`project`, :func:`adjoint`, :func:`sweep` and the two loss gradients are the passes over a source (``passes``);
+* :class:`ScaledRows` is a cloud of points ``c_j a_j`` that exists only as a source and a vector of scales (``views``):
+  every vector the paper averages is one, and robust means need nothing but its five passes.
+
+``extremes`` finds rows too large to square; ``wrapped`` hides them, or moves the origin.
+"""
+
+from robustphase.rows.extremes import extreme_rows, row_peaks
+from robustphase.rows.memory import MemoryRows
+from robustphase.rows.opening import as_source
+from robustphase.rows.passes import adjoint, paired_loss_gradient, project, rows_at, squared_loss_gradient, sweep
+from robustphase.rows.source import Parts, RowSource
+from robustphase.rows.views import ScaledRows
+from robustphase.rows.wrapped import MaskedRows, ShiftedRows
+
+__all__ = [
+    "MaskedRows",
+    "MemoryRows",
+    "Parts",
+    "RowSource",
+    "ScaledRows",
+    "ShiftedRows",
+    "adjoint",
+    "as_source",
+    "extreme_rows",
+    "paired_loss_gradient",
+    "project",
+    "row_peaks",
+    "rows_at",
+    "squared_loss_gradient",
+    "sweep",
+]

@@ -1,0 +1,199 @@
+"""The passes over a source: projections, weighted sums, and the fused ones that read a block once.
+
+The rows of ``A`` are the ``aᴴ`` (for real data simply the ``aᵀ``), so ``A V`` holds the inner products ``aᴴ v`` and
+``Aᴴ C`` sums the vectors ``c a``. Projections, coefficients and sums are double precision whatever the type of ``A``;
+only the two products run in the type of the block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from robustphase.rows.source import Array, Parts, RowSource
+
+DOUBLE = (np.dtype(np.float64), np.dtype(np.complex128))
+
+
+def project_block(block: Array, vectors: Array) -> Array:
+    """``B V`` in double precision."""
+    product: Array = np.dot(block, _in_type_of(block, vectors))
+    return product if product.dtype in DOUBLE else product.astype(np.result_type(product, np.float64))
+
+
+def adjoint_block(block: Array, coefficients: Array) -> Array:
+    """``Bᴴ C``: coefficients (b,) or (b, k), result (n,) or (n, k)."""
+    # (Cᴴ B)ᴴ conjugates only the small factors; Bᴴ would copy the block.
+    row_major: Array = np.dot(_in_type_of(block, coefficients).conj().T, block)
+    return row_major.conj().T
+
+
+def _in_type_of(block: Array, values: Array) -> Array:
+    """Values in the block's precision, complex if either is."""
+    if values.dtype is block.dtype:
+        return values
+    dtype = np.result_type(block.dtype, np.complex64) if np.iscomplexobj(values) else block.dtype
+    return values.astype(dtype, copy=False)
+
+
+def project(source: RowSource, vectors: Array) -> Array:
+    """Projections ``A V``.
+
+    Parameters
+    ----------
+    source : RowSource
+        The rows of ``A``.
+    vectors : ndarray of shape (n,) or (n, k)
+        Directions.
+
+    Returns
+    -------
+    ndarray of shape (m,) or (m, k)
+    """
+    return source.reduce(lambda block: Parts(rows=(project_block(block, vectors),))).rows[0]
+
+
+def adjoint(source: RowSource, coefficients: Array) -> Array:
+    """Weighted sums of the rows, ``Aᴴ C``.
+
+    Parameters
+    ----------
+    source : RowSource
+        The rows of ``A``.
+    coefficients : ndarray of shape (m,) or (m, k)
+        One coefficient per sample and sum.
+
+    Returns
+    -------
+    ndarray of shape (n,) or (n, k)
+    """
+    return source.reduce(lambda block, c: Parts(sums=(adjoint_block(block, c),)), (coefficients,)).sums[0]
+
+
+def rows_at(source: RowSource, indices: Array) -> Array:
+    """A few rows of the source, in the order of ``indices`` (distinct), shape (k, n): one pass."""
+    slots = np.full(source.shape[0], -1)
+    slots[indices] = np.arange(len(indices))
+
+    def kernel(block: Array, slot: Array) -> Parts:
+        picked = np.zeros((len(indices), source.shape[1]), block.dtype)
+        picked[slot[slot >= 0]] = block[slot >= 0]
+        return Parts(sums=(picked,))
+
+    return source.reduce(kernel, (slots,)).sums[0]
+
+
+class Sweep(NamedTuple):
+    """Result of a fused pass.
+
+    Attributes
+    ----------
+    total : ndarray of shape (n,) or (n, k)
+        ``Aᴴ C``.
+    projections : ndarray of shape (m,) or (m, k)
+        ``A V``, kept because the second product needed them anyway.
+    """
+
+    total: Array
+    projections: Array
+
+
+def sweep(source: RowSource, vectors: Array, rule: Callable[..., Array], per_row: Sequence[Array] = ()) -> Sweep:
+    """Project, turn projections into coefficients, and sum: ``Aᴴ rule(A V, ...)`` in one pass.
+
+    Parameters
+    ----------
+    source : RowSource
+        The rows of ``A``.
+    vectors : ndarray of shape (n,) or (n, k)
+        Directions ``V``.
+    rule : callable
+        ``rule(projections, *per_row) -> coefficients``, on the samples of one block.
+    per_row : sequence of ndarray
+        Per-sample arrays that the rule needs.
+    """
+
+    def kernel(block: Array, *values: Array) -> Parts:
+        projections = project_block(block, vectors)
+        return Parts(sums=(adjoint_block(block, rule(projections, *values)),), rows=(projections,))
+
+    parts = source.reduce(kernel, per_row)
+    return Sweep(parts.sums[0], parts.rows[0])
+
+
+def squared_loss_gradient(source: RowSource, responses: Array, signal: Array, weights: Array | None = None) -> Sweep:
+    """Weighted mean of the loss gradients ``(|aᴴx|² − y)(aᴴx) a``: the sample version of Lemma E.1.
+
+    Parameters
+    ----------
+    source : RowSource
+        The covariates.
+    responses : ndarray of shape (m,)
+        ``y``.
+    signal : ndarray of shape (n,) or (n, k)
+        Where to take the gradient; several points share the pass.
+    weights : ndarray of shape (m,), optional
+        Weights of the samples; they are normalised to sum to one. Default: equal.
+
+    Returns
+    -------
+    Sweep
+        The gradient and the projections ``A x``.
+    """
+    shares = _shares(weights, source.shape[0])
+
+    def rule(s: Array, y: Array, share: Array) -> Array:
+        coefficients: Array = (share * (abs2(s).T - y)).T * s
+        return coefficients
+
+    return sweep(source, signal, rule, (responses, shares))
+
+
+def paired_loss_gradient(source: RowSource, responses: Array, signal: Array, weights: Array | None = None) -> Sweep:
+    """Weighted mean of the paired loss gradients ``(xᵀb cᵀx − υ)(bcᵀ + cbᵀ)x``, without making ``b`` or ``c``.
+
+    With ``b, c = (a ± a')/√2`` and ``υ = (y − y')/2`` it equals ``½[(s² − y) − (s'² − y')](s a − s' a')``,
+    where ``s = aᵀx`` and ``s' = a'ᵀx``: both members of a pair are read once, together.
+
+    Parameters
+    ----------
+    source : RowSource
+        The covariates; row ``j`` is paired with row ``j + m // 2``. An odd last row is not used.
+    responses : ndarray of shape (m,)
+        ``y``, in the order of the rows.
+    signal : ndarray of shape (n,)
+        Where to take the gradient.
+    weights : ndarray of shape (m // 2,), optional
+        Weights of the pairs; they are normalised to sum to one. Default: equal.
+
+    Returns
+    -------
+    Sweep
+        The gradient, and the projections of both members, shape (m // 2, 2).
+    """
+    pairs = source.shape[0] // 2
+    shares = _shares(weights, pairs)
+
+    def kernel(top: Array, bottom: Array, y: Array, y_other: Array, share: Array) -> Parts:
+        s, s_other = project_block(top, signal), project_block(bottom, signal)
+        half_gap = 0.5 * share * ((abs2(s) - y) - (abs2(s_other) - y_other))
+        total = adjoint_block(top, half_gap * s) - adjoint_block(bottom, half_gap * s_other)
+        return Parts(sums=(total,), rows=(np.stack((s, s_other), axis=1),))
+
+    parts = source.reduce(kernel, (responses[:pairs], responses[pairs : 2 * pairs], shares), strands=2)
+    return Sweep(parts.sums[0], parts.rows[0])
+
+
+def _shares(weights: Array | None, count: int) -> Array:
+    if weights is None:
+        return np.full(count, 1.0 / count)
+    shares: Array = weights / weights.sum()
+    return shares
+
+
+def abs2(values: Array) -> Array:
+    """``|v|²`` without the square root that ``abs`` takes."""
+    squares: Array = values.real**2 + values.imag**2 if values.dtype.kind == "c" else values * values
+    return squares

@@ -1,0 +1,96 @@
+"""The abstract row source: a shape, a dtype, and a reduction over row blocks.
+
+An algorithm hands a *kernel* to :meth:`RowSource.reduce`. The kernel sees one block of rows together with the matching
+slices of the per-sample vectors, and returns two kinds of results: *sums*, added up over all blocks, and *rows*, one
+entry per sample, put back in order. That is all a pass ever needs, so a source may hold its rows in memory, on disk
+or on other machines without any caller noticing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+class Parts(NamedTuple):
+    """What a kernel returns for one block, and what a reduction returns for all of them.
+
+    Attributes
+    ----------
+    sums : tuple of ndarray
+        Contributions that are added over the blocks, in double precision.
+    rows : tuple of ndarray
+        Values per sample: the first axis runs over the samples of the block (of the source, after the reduction).
+    """
+
+    sums: tuple[Array, ...] = ()
+    rows: tuple[Array, ...] = ()
+
+
+Kernel = Callable[..., Parts]
+"""``kernel(*blocks, *per_row_slices) -> Parts``; one block per strand."""
+
+
+class RowSource(ABC):
+    """Rows of a matrix ``A`` (m × n) that can be swept in blocks.
+
+    Subclasses implement :meth:`_reduce`; sources that can read any range of rows inherit it from
+    :class:`robustphase.rows.blocked.BlockedRows`.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        ``(m, n)``.
+    dtype : numpy.dtype
+        float32, float64, complex64 or complex128: the type the blocks arrive in.
+    passes : int
+        How many sweeps have been made so far.
+    """
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    passes: int = 0
+
+    def reduce(self, kernel: Kernel, per_row: Sequence[Array] = (), *, strands: int = 1) -> Parts:
+        """Run ``kernel`` on every block of rows and combine the parts: one pass.
+
+        Parameters
+        ----------
+        kernel : callable
+            ``kernel(*blocks, *slices) -> Parts``. It must be pure: blocks are visited in any order, on several threads.
+        per_row : sequence of ndarray
+            Per-sample arrays; the kernel gets the slice that belongs to its block. With ``strands=k`` they have
+            ``m // k`` entries.
+        strands : int, default=1
+            Split the rows into this many equal ranges and walk them in step, so that the kernel sees row ``j`` together
+            with row ``j + m // strands``: the paper pairs its samples so. Rows left over at the end are not visited.
+
+        Returns
+        -------
+        Parts
+            Sums over all blocks, and per-sample values in order.
+        """
+        count = self.shape[0] // strands
+        for position, values in enumerate(per_row):
+            if values.shape[0] != count:
+                msg = f"per_row[{position}] has {values.shape[0]} entries, the source has {count} samples to sweep"
+                raise ValueError(msg)
+        self._count_pass()
+        return self._reduce(kernel, per_row, strands)
+
+    @abstractmethod
+    def _reduce(self, kernel: Kernel, per_row: Sequence[Array], strands: int) -> Parts:
+        """Visit every block once; see :meth:`reduce`."""
+
+    def _count_pass(self) -> None:
+        self.passes += 1
+
+    def __repr__(self) -> str:
+        m, n = self.shape
+        return f"{type(self).__name__}({m} x {n}, {self.dtype.name})"
