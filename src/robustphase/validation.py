@@ -1,0 +1,154 @@
+"""What the public functions accept, and the errors they give for everything else.
+
+Each check returns the value in the form the algorithms use, or raises an error that says what was wrong, where, and
+what to do. Data is looked at through passes, so a check costs one sweep and no memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robustphase.rows import MaskedRows, RowSource, as_source, extreme_rows, row_peaks
+from robustphase.rows.source import Array
+
+#: What to do with samples that hold NaN, infinities or numbers too large to work with.
+NONFINITE = ("raise", "drop")
+
+
+class Samples(NamedTuple):
+    """Checked covariates and responses.
+
+    Attributes
+    ----------
+    source : RowSource
+        The covariates; dropped rows read as zero.
+    responses : ndarray of shape (m,)
+        The responses; those of dropped samples are zero.
+    dropped : ndarray of bool, shape (m,)
+        Samples that cannot be used, to be counted as contaminated.
+    """
+
+    source: RowSource
+    responses: Array
+    dropped: Array
+
+
+def check_contamination(contamination: Any, *, allow_auto: bool = False) -> float | str:
+    """A fraction in [0, 0.5), or ``"auto"`` where that is allowed."""
+    words = ' or "auto"' if allow_auto else ""
+    if allow_auto and isinstance(contamination, str) and contamination == "auto":
+        return contamination
+    if isinstance(contamination, bool) or not isinstance(contamination, (int, float, np.integer, np.floating)):
+        raise TypeError(f"contamination must be a number in [0, 0.5){words}, got {contamination!r}.")
+    value = float(contamination)
+    if not 0 <= value < 0.5:
+        hint = f" Did you mean {value / 100:g} ({value:g} percent)?" if 1 <= value < 50 else ""
+        if 0.5 <= value < 1:
+            hint = " With half of the data bad nobody can tell the good half from the bad one."
+        raise ValueError(f"contamination must be a number in [0, 0.5){words}, got {contamination!r}.{hint}")
+    return value
+
+
+def check_fraction(name: str, value: Any) -> float:
+    """A number strictly between 0 and 1, such as the confidence parameter ``delta``."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{name} must be a number between 0 and 1, got {value!r}.")
+    if not 0 < value < 1:
+        raise ValueError(f"{name} must lie strictly between 0 and 1, got {value!r}.")
+    return float(value)
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """One of a few words."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
+    return str(value)
+
+
+def check_responses(responses: Any, count: int) -> Array:
+    """One real number per sample, as float64; NaN and infinities are left for :func:`check_samples` to judge."""
+    y = np.asarray(responses)
+    if y.dtype.kind == "c":
+        raise TypeError(
+            "y holds complex numbers; responses are squared magnitudes and must be real. Pass np.abs(y)**2."
+        )
+    if y.dtype.kind not in "fiub":
+        raise TypeError(f"y must hold numbers, got dtype {y.dtype}. Convert it, for example y.astype(float).")
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1:
+        raise ValueError(f"y must be one-dimensional, one response per row of A, got shape {y.shape}.")
+    if y.shape[0] != count:
+        raise ValueError(f"A has {count} rows but y has {y.shape[0]} responses; each row needs exactly one.")
+    return y.astype(np.float64)
+
+
+def check_samples(covariates: Any, responses: Any, *, nonfinite: str = "raise", enough: bool = True) -> Samples:
+    """Covariates and responses that belong together and can be computed with.
+
+    Parameters
+    ----------
+    covariates : RowSource or array-like of shape (m, n)
+        ``A``.
+    responses : array-like of shape (m,)
+        ``y``.
+    nonfinite : {"raise", "drop"}
+        What to do with samples that hold NaN, infinities, or entries so large that their powers overflow: raise an
+        error, or hide them and report them as dropped.
+    enough : bool, default=True
+        Ask for at least as many samples as unknowns.
+
+    Returns
+    -------
+    Samples
+    """
+    check_choice("nonfinite", nonfinite, NONFINITE)
+    source = as_source(covariates)
+    m, n = source.shape
+    y = check_responses(responses, m)
+    if enough and m < n:
+        raise ValueError(
+            f"A has {m} rows and {n} columns: fewer samples than unknowns, so the signal is not determined. "
+            f"Collect at least {4 * n} samples, or check that A is not transposed."
+        )
+    source, bad_rows = hide_extremes(source, nonfinite)
+    bad_responses = extreme_rows(np.abs(y), limit=largest_safe(np.dtype(np.float64)))
+    if nonfinite == "raise" and bad_responses.any():
+        raise ValueError(_nonfinite_message("y", "responses", bad_responses))
+    dropped = bad_rows | bad_responses
+    if dropped.all():
+        raise ValueError("every sample holds NaN, infinite or overflowing entries; nothing is left to work with.")
+    if bad_responses.any():
+        source = MaskedRows(source, bad_responses)
+    return Samples(source, np.where(dropped, 0.0, y), dropped)
+
+
+def hide_extremes(source: RowSource, nonfinite: str, *, name: str = "A") -> tuple[RowSource, Array]:
+    """Refuse or hide the rows that cannot be computed with; return the source to use and which rows were hidden."""
+    bad = extreme_rows(row_peaks(source), limit=largest_safe(source.dtype))
+    if not bad.any():
+        return source, bad
+    if nonfinite == "raise":
+        raise ValueError(_nonfinite_message(name, "rows", bad))
+    return MaskedRows(source, bad), bad
+
+
+def largest_safe(dtype: np.dtype[Any]) -> float:
+    """Largest entry that can enter the products of a pass over rows of this type.
+
+    In double precision its eighth power must be a number: the certificate of a gradient squares ``(s² − y) s a``, which
+    is of eighth order in the entries of ``A``. Single precision is only used for products with normalised vectors and
+    for norms, so there the square is enough.
+    """
+    largest = float(np.finfo(dtype).max)
+    return float(largest ** (1 / 8) * 1e-2 if largest > 1e300 else largest**0.5 * 1e-2)
+
+
+def _nonfinite_message(name: str, what: str, bad: Array) -> str:
+    first = int(np.flatnonzero(bad)[0])
+    return (
+        f"{int(bad.sum())} {what} of {name} hold NaN, infinite or overflowing entries (first: row {first}). "
+        'Drop them, or pass nonfinite="drop" to count them as contaminated.'
+    )
