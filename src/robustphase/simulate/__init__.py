@@ -1,0 +1,42 @@
+"""Worlds to test in: clean phaseless samples, and adversaries that rewrite part of them.
+
+A world is made in four independent steps, each usable alone: a *signal* x* (``signals``), *sensing vectors* a ~ N(0, I)
+(``designs``), *noise* z with exactly the moments asked for (``noises``), giving y = (a·x*)² + z, and an *adversary*
+(``adversaries``) that sees all of it, the truth included, and rewrites at most ⌊εm⌋ samples, a and y alike.
+``corrupt`` runs the last step on any data, ``make_world`` runs all four once, and ``SampleOracle`` runs them again and
+again on fresh samples, as the theorems ask. In the complex field the rows of A are the aᴴ, so ``y = |A @ x*|² + z``.
+Adversaries think in units of the problem: responses in ‖x*‖² above the background, covariates in units of a clean one.
+So every attack means the same thing at every scale. Nothing is global: all randomness comes from the ``seed`` given.
+"""
+
+from robustphase.simulate.adversaries import ADVERSARIES, Adversary, CleanSample, Rewrite
+from robustphase.simulate.corruption import Contaminated, corrupt
+from robustphase.simulate.designs import gaussian_design
+from robustphase.simulate.noises import NOISES, Noise, draw_noise, lognormal, mixture, pareto, student
+from robustphase.simulate.oracle import Batch, SampleOracle
+from robustphase.simulate.signals import image_signal, random_signal, sparse_signal
+from robustphase.simulate.world import World, make_world
+
+__all__ = [
+    "ADVERSARIES",
+    "NOISES",
+    "Adversary",
+    "Batch",
+    "CleanSample",
+    "Contaminated",
+    "Noise",
+    "Rewrite",
+    "SampleOracle",
+    "World",
+    "corrupt",
+    "draw_noise",
+    "gaussian_design",
+    "image_signal",
+    "lognormal",
+    "make_world",
+    "mixture",
+    "pareto",
+    "random_signal",
+    "sparse_signal",
+    "student",
+]

@@ -1,0 +1,136 @@
+"""Hand a clean sample to an adversary, check that it stayed within its budget, and return the rewritten copy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from robustphase.simulate.adversaries import Adversary, CleanSample, Rewrite, find_adversary
+from robustphase.simulate.arguments import Seed, check_contamination, check_number, check_seed
+
+
+@dataclass(frozen=True)
+class Contaminated:
+    """A sample after the adversary; iterates as ``(A, y)``.
+
+    Attributes
+    ----------
+    A, y : ndarray of shape (m, n) and (m,)
+        Covariates and responses, copies of the clean ones outside ``touched``.
+    touched : ndarray of bool, shape (m,)
+        The rows the adversary rewrote.
+    """
+
+    A: NDArray[Any]
+    y: NDArray[Any]
+    touched: NDArray[np.bool_]
+
+    @property
+    def clean(self) -> NDArray[np.bool_]:
+        """The rows nobody rewrote."""
+        return ~self.touched
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        yield self.A
+        yield self.y
+
+
+def corrupt(
+    A: ArrayLike,
+    y: ArrayLike,
+    truth: ArrayLike,
+    *,
+    attack: str | Adversary,
+    contamination: float,
+    noise_std: float = 0.0,
+    noise_mean: float = 0.0,
+    seed: Seed = None,
+) -> Contaminated:
+    """Let an adversary rewrite at most ``floor(contamination * m)`` of the samples.
+
+    Parameters
+    ----------
+    A : array of shape (m, n)
+        Clean covariates; in the complex field the rows are aᴴ.
+    y : array of shape (m,)
+        Clean responses.
+    truth : array of shape (n,)
+        The signal behind them, which the adversary knows.
+    attack : str or Adversary
+        A name in `ADVERSARIES`, an `Adversary` of your own, or ``"none"``.
+    contamination : float
+        Fraction of the samples that may be rewritten, in [0, 0.5).
+    noise_std, noise_mean : float
+        Standard deviation and mean of the noise in ``y``, in the units of ``y``, which the adversary knows too.
+    seed : int, Generator or None
+        Source of randomness.
+
+    Returns
+    -------
+    Contaminated
+        ``.A``, ``.y`` (copies) and ``.touched``.
+    """
+    A, y, truth = _aligned(A, y, truth)
+    contamination = check_contamination(contamination)
+    noise_std, noise_mean = check_number("noise_std", noise_std, above=0.0), check_number("noise_mean", noise_mean)
+    adversary = find_adversary(attack)
+    rng = check_seed(seed)
+    budget = math.floor(contamination * len(y))
+    A, y, touched = A.copy(), y.copy(), np.zeros(len(y), bool)
+    if adversary is None or budget == 0:
+        return Contaminated(A, y, touched)
+    rewrite = adversary.attack(CleanSample.of(A, y, truth, noise_std, noise_mean), budget, rng)
+    rows = _checked_rows(rewrite, adversary.name, budget, len(y))
+    touched[rows] = True
+    if rewrite.A is not None:
+        A[rows] = rewrite.A
+    if rewrite.y is not None:
+        y[rows] = rewrite.y
+    return Contaminated(A, y, touched)
+
+
+def _aligned(A: ArrayLike, y: ArrayLike, truth: ArrayLike) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    A, y, truth = (_inexact(array) for array in (A, y, truth))
+    if A.ndim != 2 or 0 in A.shape:
+        raise ValueError(f"A must be a non-empty matrix of shape (m, n), got shape {A.shape}. Pass one sample per row.")
+    m, n = A.shape
+    if y.shape != (m,) or np.iscomplexobj(y):
+        raise ValueError(
+            f"y must hold {m} real responses, one per row of A, got shape {y.shape} and dtype {y.dtype}. "
+            "Pass the squared magnitudes |A @ truth|**2 plus noise."
+        )
+    if truth.shape != (n,) or (np.iscomplexobj(truth) and not np.iscomplexobj(A)):
+        raise ValueError(
+            f"truth must have shape ({n},) and the field of A ({A.dtype}), got shape {truth.shape} and dtype "
+            f"{truth.dtype}. Pass the signal that A and y were made from."
+        )
+    if not np.isfinite(truth).all() or not truth.any():
+        raise ValueError(
+            "truth must be finite and not zero: attacks are sized in units of its norm. Pass a proper signal."
+        )
+    return A, y, truth.astype(A.dtype)
+
+
+def _inexact(array: ArrayLike) -> NDArray[Any]:
+    found = np.asarray(array)
+    return found if np.issubdtype(found.dtype, np.inexact) else found.astype(np.float64)
+
+
+def _checked_rows(rewrite: Rewrite, name: str, budget: int, m: int) -> NDArray[np.intp]:
+    rows = np.asarray(rewrite.rows, np.intp)
+    if (
+        rows.ndim == 1
+        and len(rows) <= budget
+        and len(np.unique(rows)) == len(rows)
+        and not ((rows < 0) | (rows >= m)).any()
+    ):
+        return rows
+    raise ValueError(
+        f"attack {name!r} must rewrite at most {budget} distinct rows numbered 0 to {m - 1}, "
+        f"got {len(rows)} rows. Choose them from range({m}) without repetition."
+    )
