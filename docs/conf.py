@@ -1,0 +1,17 @@
+"""Sphinx configuration."""
+
+from importlib.metadata import version as installed_version
+
+project = "robustphase"
+copyright = "2026, the robustphase developers"
+version = release = installed_version("robustphase")
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax", "numpydoc"]
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 3
+exclude_patterns = ["_build", "_generated", "generate"]
+html_theme = "pydata_sphinx_theme"
+html_title = "robustphase"
+html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
+autosummary_generate = True
+numpydoc_show_class_members = False
+suppress_warnings = ["myst.xref_missing"]

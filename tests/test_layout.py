@@ -1,0 +1,47 @@
+"""Nothing imports upward."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import robustphase
+
+ROOT = Path(robustphase.__file__).parent
+
+# Which rooms each room may touch, besides itself.
+MAY_TOUCH = {
+    "population": set(),
+    "rows": set(),
+    "validation": {"rows"},
+    "means": {"rows", "validation"},
+    "simulate": {"rows", "population"},
+    "baselines": {"rows", "population", "validation"},
+    "testing": {"rows"},
+}
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def rooms_imported_by(path: Path) -> set[str]:
+    rooms = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("robustphase"):
+            parts = node.module.split(".")
+            rooms |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            rooms |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("robustphase.")}
+    return rooms
+
+
+MODULES = [path for path in sorted(ROOT.rglob("*.py")) if path != ROOT / "__init__.py"]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_module_imports_only_from_rooms_below_it(path):
+    room = room_of(path)
+    assert rooms_imported_by(path) - {room} <= MAY_TOUCH[room]
