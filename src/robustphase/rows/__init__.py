@@ -12,7 +12,7 @@ Three ideas, one module each:
 * :class:`ScaledRows` is a cloud of points ``c_j a_j`` that exists only as a source and a vector of scales (``views``):
   every vector the paper averages is one, and robust means need nothing but its five passes.
 
-``extremes`` finds rows too large to square; ``wrapped`` hides them, or moves the origin.
+``extremes`` finds rows too large to square; ``wrapped`` hides them, turns the rows, or moves the origin.
 """
 
 from robustphase.rows.extremes import extreme_rows, row_peaks
@@ -21,7 +21,7 @@ from robustphase.rows.opening import as_source
 from robustphase.rows.passes import adjoint, paired_loss_gradient, project, rows_at, squared_loss_gradient, sweep
 from robustphase.rows.source import Parts, RowSource
 from robustphase.rows.views import ScaledRows
-from robustphase.rows.wrapped import MaskedRows, ShiftedRows
+from robustphase.rows.wrapped import MaskedRows, ShiftedRows, TransformedRows
 
 __all__ = [
     "MaskedRows",
@@ -30,6 +30,7 @@ __all__ = [
     "RowSource",
     "ScaledRows",
     "ShiftedRows",
+    "TransformedRows",
     "adjoint",
     "as_source",
     "extreme_rows",

@@ -61,6 +61,15 @@ class ScaledRows:
 
         return self.source.reduce(on_blocks, (*self._scales, *per_point), strands=strands)
 
+    def scaled(self, factor: Array) -> ScaledRows:
+        """The view with its points multiplied by one number each, shape (count,)."""
+        scale = np.concatenate([part * factor for part in self._scales])
+        if self.paired:
+            # The second strand holds its scales with the minus sign of the difference.
+            scale[self.shape[0] :] *= -1
+            scale = np.concatenate((scale, np.zeros(self.source.shape[0] - scale.size)))
+        return ScaledRows(self.source, scale, paired=self.paired)
+
     def mean(self, weights: Array | None = None) -> Array:
         """Weighted mean ``Σ w_j p_j / Σ w_j``, shape (n,)."""
         shares = np.full(self.shape[0], 1.0 / self.shape[0]) if weights is None else weights / weights.sum()

@@ -1,4 +1,4 @@
-"""Sources seen through a change of each block: rows hidden, or the origin moved.
+"""Sources seen through a change of each block: rows hidden, turned, or seen from another origin.
 
 A wrapper composes its change with the kernel, so it works on any source, wherever the rows live.
 """
@@ -84,6 +84,28 @@ class MaskedRows(WrappedRows):
         np.copyto(room, block)
         room[hidden] = 0
         return room
+
+
+class TransformedRows(WrappedRows):
+    """Another source with every row multiplied by a matrix from the right: ``A M``.
+
+    Parameters
+    ----------
+    source : RowSource
+        The rows.
+    matrix : ndarray of shape (n, n)
+        The matrix, such as one that whitens the rows.
+    """
+
+    def __init__(self, source: RowSource, matrix: Array) -> None:
+        super().__init__(source)
+        n = source.shape[1]
+        if matrix.shape != (n, n):
+            raise ValueError(f"matrix must have shape ({n}, {n}), got {matrix.shape}")
+        self.matrix = np.ascontiguousarray(matrix, source.dtype)
+
+    def _change(self, block: Array, room: Array, *needs: Array) -> Array:
+        return np.dot(block, self.matrix, out=room)
 
 
 class ShiftedRows(WrappedRows):
