@@ -1,0 +1,15 @@
+"""Robust means: MeanEstStab of the paper, and the estimators it is compared with.
+
+The paper's guarantees rest on one black box: an estimator of the mean of points in Rⁿ, a fraction ε of which is
+arbitrary, that is wrong by ``sqrt(tr Σ / N) + sqrt(‖Σ‖ ε)`` up to constants (Proposition 2.1). Two estimators here
+have that property: ``filter``, the default, and ``mmw``. The classical ones do not, each for its own reason, and are
+here for comparison and for data that is kind to them.
+
+All of them work on a :class:`robustphase.rows.ScaledRows`, a cloud of points that is never made; :func:`robust_mean` is
+the public face, for arrays.
+"""
+
+from robustphase.means.estimate import METHODS, mean_of, robust_mean
+from robustphase.means.result import MeanResult
+
+__all__ = ["METHODS", "MeanResult", "mean_of", "robust_mean"]

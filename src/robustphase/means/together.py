@@ -1,0 +1,384 @@
+"""The means of n clouds that share ``A``, at once: the mean configuration of Procedures 1 and 3.
+
+Column i of ``E[y a aᴴ]`` is the mean of the points ``p_ij = (y_j A_ji) a_j``: n clouds, each a row-scaled view of the same
+``A``. Filtering them one after the other would sweep ``A`` n times as often as needed; here every pass serves all clouds
+of a chunk, as two matrix products over each block, and the clouds that are done leave the chunk. What happens along one
+direction of one cloud is the business of :mod:`robustphase.means.filter`, so the answers are those of the filter (of its
+strict form: these clouds are skewed and heavy-tailed even where they are clean, and a large excess is no proof).
+
+For Procedure 3 the clouds are ``p_ij = (υ_j c_j·e_i) b_j`` with ``b, c = (a ± a')/√2`` and ``υ = (y − y')/2``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import TypeVar
+
+import numpy as np
+
+from robustphase.means.confidence import confident_level
+from robustphase.means.directions import next_block, orthonormal, ritz
+from robustphase.means.filter import (
+    COLD_DEPTH,
+    FREQUENCIES,
+    WARM_DEPTH,
+    Limits,
+    away_from,
+    limits_for,
+    moment_coefficients,
+    near,
+    never_empty,
+    shape_ratio,
+    take_excess,
+    wave_coefficients,
+)
+from robustphase.means.pilot import SMALLEST
+from robustphase.rows import Parts, RowSource
+from robustphase.rows.passes import abs2, adjoint_block, project_block
+from robustphase.rows.source import Array
+from robustphase.rows.threads import allowed_threads, run_in_threads
+
+Result = TypeVar("Result")
+#: Bytes of per-sample numbers that a chunk of clouds may hold at a time.
+CHUNK_BYTES = 64 << 20
+#: Numbers held per sample and cloud: its weight, its distance, and projections on some ten directions.
+NUMBERS_PER_CLOUD = 12
+
+
+@dataclass(frozen=True)
+class ColumnMeans:
+    """Robust means of the clouds of all columns.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (n, n)
+        Column i is the robust mean of cloud i.
+    weights : ndarray of shape (count,)
+        Share of the clouds in which a sample (or a pair of samples) was kept.
+    removed : ndarray of shape (n,)
+        Share of its points that each cloud lost.
+    top_variance : ndarray of shape (n,)
+        Certificate of each mean: the variance along the worst direction found.
+    n_iter : int
+        Most rounds that a cloud took.
+    converged : bool
+        Whether every cloud ended without unexplained spread.
+    passes : int
+        Sweeps over ``A``, for all clouds together.
+    """
+
+    matrix: Array
+    weights: Array
+    removed: Array
+    top_variance: Array
+    n_iter: int
+    converged: bool
+    passes: int
+
+
+class ColumnClouds:
+    """Clouds ``p_ij = f_ij g_j`` for some columns i, where ``f`` comes from column i of the rows and g from the rows.
+
+    Parameters
+    ----------
+    source : RowSource
+        The rows of ``A``.
+    responses : ndarray of shape (m,)
+        ``y``.
+    columns : ndarray of int, shape (k,)
+        Which clouds.
+    paired : bool
+        False: ``f_ij = y_j A_ji`` and ``g_j = a_j``. True: ``f_ij = υ_j (c_j·e_i)`` and ``g_j = b_j`` for the pairs
+        ``(j, j + m // 2)``.
+
+    Attributes
+    ----------
+    count : int
+        Points in each cloud.
+    """
+
+    def __init__(self, source: RowSource, responses: Array, columns: Array, *, paired: bool) -> None:
+        self.source, self.responses, self.columns, self.paired = source, responses, columns, paired
+        self.count = source.shape[0] // (2 if paired else 1)
+        first, second = responses[: self.count], responses[self.count : 2 * self.count]
+        self._scale = (first - second) / 2 if paired else responses
+
+    def only(self, chosen: Array) -> ColumnClouds:
+        """The clouds at some positions."""
+        return ColumnClouds(self.source, self.responses, self.columns[chosen], paired=self.paired)
+
+    def _reduce(self, kernel: Callable[..., Parts], per_point: tuple[Array, ...] = ()) -> Parts:
+        """One pass in which the kernel sees the factors ``f`` (b, k), the rows ``gᴴ`` (b, n), and per-point slices."""
+
+        def on_rows(rows: Array, scale: Array, *rest: Array) -> Parts:
+            return kernel(rows[:, self.columns] * scale[:, np.newaxis], rows, *rest)
+
+        def on_pairs(top: Array, bottom: Array, scale: Array, *rest: Array) -> Parts:
+            half = scale[:, np.newaxis] / np.sqrt(2)
+            differences = (top[:, self.columns] - bottom[:, self.columns]) * half
+            sums = top + bottom
+            sums *= 1 / np.sqrt(2)
+            return kernel(differences, sums, *rest)
+
+        strands = 2 if self.paired else 1
+        return self.source.reduce(on_pairs if self.paired else on_rows, (self._scale, *per_point), strands=strands)
+
+    def mean(self, weights: Array) -> Array:
+        """Weighted mean of every cloud: weights (count, k), result (n, k)."""
+        return self.total(weights / weights.sum(axis=0), np.arange(self.columns.size))
+
+    def total(self, coefficients: Array, owner: Array) -> Array:
+        """Sums ``Σ_j p_ij C_jl`` with ``i = owner[l]``: coefficients (count, c), result (n, c)."""
+
+        def kernel(factors: Array, rows: Array, c: Array) -> Parts:
+            return Parts(sums=(adjoint_block(rows, factors[:, owner] * c),))
+
+        return self._reduce(kernel, (coefficients,)).sums[0]
+
+    def inner(self, vectors: Array, owner: Array) -> Array:
+        """Inner products ``p_ijᴴ v_l`` with ``i = owner[l]``: vectors (n, c), result (count, c)."""
+
+        def kernel(factors: Array, rows: Array) -> Parts:
+            return Parts(rows=(factors[:, owner].conj() * project_block(rows, vectors),))
+
+        return self._reduce(kernel).rows[0]
+
+    def covariance_times(self, weights: Array, means: Array, vectors: Array, owner: Array) -> Array:
+        """Weighted covariance of cloud ``owner[l]`` times ``v_l``: vectors (n, c), result (n, c)."""
+        shares = weights / weights.sum(axis=0)
+        centres = np.einsum("nl,nl->l", means[:, owner].conj(), vectors)
+
+        def kernel(factors: Array, rows: Array, share: Array) -> Parts:
+            mine = factors[:, owner]
+            weighted = mine.conj() * project_block(rows, vectors)
+            weighted -= centres
+            weighted *= share[:, owner]
+            return Parts(sums=(adjoint_block(rows, mine * weighted), weighted.sum(axis=0)))
+
+        product, drift = self._reduce(kernel, (shares,)).sums
+        result: Array = product - means[:, owner] * drift
+        return result
+
+    def squared_distances(self, centres: Array) -> Array:
+        """Squared distance of every point to the centre of its cloud: centres (n, k), result (count, k)."""
+        sizes = abs2(centres).sum(axis=0)
+
+        def kernel(factors: Array, rows: Array) -> Parts:
+            squares = abs2(factors) * np.vecdot(rows, rows).real[:, np.newaxis]
+            squares -= 2.0 * (factors.conj() * project_block(rows, centres)).real
+            squares += sizes
+            return Parts(rows=(np.maximum(squares, 0.0, out=squares),))
+
+        return self._reduce(kernel).rows[0]
+
+
+def column_means(
+    source: RowSource,
+    responses: Array,
+    contamination: float | str,
+    *,
+    paired: bool = False,
+    delta: float | None = None,
+    dropped: Array | None = None,
+    max_rounds: int = 20,
+) -> ColumnMeans:
+    """Robust means of the clouds of all columns, filtered together.
+
+    Parameters
+    ----------
+    source : RowSource
+        The rows of ``A``; they hold no numbers that overflow.
+    responses : ndarray of shape (m,)
+        ``y``.
+    contamination : float or "auto"
+        Share of the points of each cloud that may be bad. With ``paired`` these are pairs, of which twice as many may
+        be bad as of the samples.
+    paired : bool, default=False
+        The clouds of Procedure 3, of pairs ``(j, j + m // 2)``, instead of those of Procedure 1.
+    delta : float, optional
+        Confidence parameter: the level used becomes ``contamination + log(1/δ) / count``.
+    dropped : ndarray of bool, shape (m,), optional
+        Samples known to be unusable.
+    max_rounds : int, default=20
+        Most rounds for each cloud.
+
+    Returns
+    -------
+    ColumnMeans
+    """
+    n = source.shape[1]
+    before = source.passes
+    clouds = ColumnClouds(source, responses, np.arange(n), paired=paired)
+    usable = _usable(source.shape[0], dropped, paired)
+    level = confident_level(contamination, delta, clouds.count)
+    kind = np.result_type(source.dtype, np.float64)
+    matrix, top_variance, removed = np.empty((n, n), kind), np.empty(n), np.empty(n)
+    weights, rounds, calm = np.zeros(clouds.count), 0, True
+    for chunk in _chunks(n, clouds.count, kind.itemsize):
+        done = filter_together(clouds.only(chunk), usable, level, max_rounds)
+        matrix[:, chunk] = clouds.only(chunk).mean(done.keep.astype(np.float64))
+        top_variance[chunk], removed[chunk] = done.top_variance, 1.0 - done.keep.mean(axis=0)
+        weights += done.keep.sum(axis=1) / n
+        rounds, calm = max(rounds, done.rounds), calm and done.calm
+    return ColumnMeans(matrix, weights, removed, top_variance, rounds, calm, source.passes - before)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Points that are left in each cloud of a chunk: ``keep`` (count, k), certificates (k,), and how it went."""
+
+    keep: Array
+    top_variance: Array
+    rounds: int
+    calm: bool
+
+
+def filter_together(clouds: ColumnClouds, usable: Array, contamination: float | str, max_rounds: int) -> Kept:
+    """The loop of :func:`robustphase.means.filter.filter_points` for several clouds, each pass serving all of them."""
+    k = clouds.columns.size
+    # Columns are what the one-dimensional steps work on, so each lies in one piece.
+    keep = np.asfortranarray(np.repeat(usable[:, np.newaxis], k, axis=1))
+    if contamination == 0:
+        return Kept(keep, np.full(k, np.nan), 0, calm=True)
+    centres, distances = geometric_medians(clouds, usable)
+    for i in range(k):
+        keep[:, i] &= near(distances[:, i], keep[:, i], contamination)
+    guesses = _combined(clouds, keep, distances, moment_coefficients, centres)
+    ordinary = _combined(clouds, keep, distances, _ordinary_coefficients, np.zeros_like(centres))
+    limits = [limits_for(distances[keep[:, i], i], contamination, strict=True) for i in range(k)]
+
+    top_variance, calm = np.empty(k), np.zeros(k, bool)
+    active, rounds = np.arange(k), 0
+    while active.size and rounds < max_rounds:
+        rounds += 1
+        here = clouds.only(active)
+        weights = keep[:, active].astype(np.float64)
+        means = here.mean(weights)
+        depth = COLD_DEPTH if rounds == 1 else WARM_DEPTH
+        variances, vectors = worst_directions_together(here, weights, means, [guesses[i] for i in active], depth)
+        usual = _usual_ratios(here, weights, [ordinary[i] for i in active], vectors)
+        projections = _by_cloud(here, vectors, means)
+        outcomes = _take_from(active, projections, keep, distances, usual, limits)
+        for i, (taken, unexplained), values, found in zip(active.tolist(), outcomes, variances, vectors, strict=True):
+            top_variance[i], guesses[i] = values[0], found
+            calm[i] = taken == 0 and unexplained <= 1 + limits[i].slack
+        active = active[[taken > 0 for taken, _ in outcomes]]
+    return Kept(keep, top_variance, rounds, bool(calm.all()))
+
+
+def _take_from(
+    active: Array, projections: list[Array], keep: Array, distances: Array, usual: list[float], limits: list[Limits]
+) -> list[tuple[int, float]]:
+    """Take from each active cloud the points that cause an excess; see :func:`robustphase.means.filter.take_excess`."""
+
+    def treat(position: int) -> tuple[int, float]:
+        i = active[position]
+        return take_excess(projections[position], keep[:, i], distances[:, i], usual[position], limits[i])
+
+    return each(treat, active.size)
+
+
+def geometric_medians(
+    clouds: ColumnClouds, usable: Array, *, max_iter: int = 8, tol: float = 1e-2
+) -> tuple[Array, Array]:
+    """Geometric medians of all clouds, (n, k), and the distances to them, (count, k): Weiszfeld's iteration together."""
+    k = clouds.columns.size
+    base = usable.astype(np.float64)[:, np.newaxis]
+    centres = clouds.mean(np.repeat(base, k, axis=1))
+    distances = np.asfortranarray(np.sqrt(clouds.squared_distances(centres)))
+    active, iteration = np.arange(k), 0
+    while active.size and iteration < max_iter:
+        iteration += 1
+        here = clouds.only(active)
+        typical = np.median(distances[np.ix_(usable, active)], axis=0)
+        new = here.mean(base / np.maximum(distances[:, active], np.maximum(1e-6 * typical, SMALLEST)))
+        moving = np.linalg.norm(new - centres[:, active], axis=0) > tol * typical
+        centres[:, active] = new
+        distances[:, active] = np.sqrt(here.squared_distances(new))
+        active = active[moving]
+    return centres, distances
+
+
+def worst_directions_together(
+    clouds: ColumnClouds, weights: Array, means: Array, starts: list[Array], depth: int
+) -> tuple[list[Array], list[Array]]:
+    """Leading variances and directions of every cloud, as many as each start has columns: block Lanczos in step."""
+    blocks = [orthonormal(start) for start in starts]
+    wanted = [block.shape[1] for block in blocks]
+    bases: list[list[Array]] = [[] for _ in blocks]
+    products: list[list[Array]] = [[] for _ in blocks]
+    for _ in range(depth):
+        stacked, owner = _stack(blocks)
+        if owner.size == 0:
+            break
+        product = clouds.covariance_times(weights, means, stacked, owner)
+        for i, block in enumerate(blocks):
+            if block.shape[1]:
+                bases[i].append(block)
+                products[i].append(product[:, owner == i])
+                blocks[i] = next_block(products[i][-1], np.hstack(bases[i]))
+    variances, vectors = [], []
+    for basis, covered, count in zip(bases, products, wanted, strict=True):
+        span = np.hstack(basis)
+        values, rotation = ritz(span, np.hstack(covered), count)
+        variances.append(values)
+        vectors.append(span @ rotation)
+    return variances, vectors
+
+
+def each(work: Callable[[int], Result], count: int) -> list[Result]:
+    """``[work(i) for i in range(count)]``, on all threads: NumPy sorts without holding the interpreter lock."""
+    shares = np.array_split(np.arange(count), max(1, min(allowed_threads(), count)))
+    return list(chain.from_iterable(run_in_threads(lambda share: [work(int(i)) for i in share], shares)))
+
+
+def _by_cloud(clouds: ColumnClouds, vectors: list[Array], means: Array | None = None) -> list[Array]:
+    """Inner products of each cloud's points with its own vectors, centred if means are given."""
+    stacked, owner = _stack(vectors)
+    inner = clouds.inner(stacked, owner)
+    if means is not None:
+        inner -= np.einsum("nl,nl->l", means[:, owner].conj(), stacked)
+    return [np.asfortranarray(inner[:, owner == i]) for i in range(len(vectors))]
+
+
+def _usual_ratios(clouds: ColumnClouds, weights: Array, ordinary: list[Array], worst: list[Array]) -> list[float]:
+    """The shape of the clean points of each cloud; see :func:`robustphase.means.filter.ordinary_ratio`."""
+    if worst[0].shape[0] < 2:
+        return [1.0] * len(worst)
+    elsewhere = [away_from(bad, usual) for bad, usual in zip(worst, ordinary, strict=True)]
+    inner = _by_cloud(clouds, elsewhere)
+    return each(lambda i: shape_ratio(inner[i][weights[:, i] > 0]), len(inner))
+
+
+def _combined(
+    clouds: ColumnClouds, keep: Array, distances: Array, rule: Callable[[Array, Array], Array], centres: Array
+) -> list[Array]:
+    """Sums of the points of each cloud with coefficients made from its distances, less the centre: k arrays (n, c)."""
+    coefficients = each(lambda i: rule(keep[:, i], distances[:, i]), keep.shape[1])
+    stacked, owner = _stack(coefficients)
+    sums = clouds.total(stacked, owner)
+    return [never_empty(sums[:, owner == i] - centres[:, [i]]) for i in range(keep.shape[1])]
+
+
+def _ordinary_coefficients(keep: Array, distances: Array) -> Array:
+    return wave_coefficients(keep, distances, np.array(FREQUENCIES))
+
+
+def _stack(groups: list[Array]) -> tuple[Array, Array]:
+    """Columns of several arrays side by side, and which array each of them is from."""
+    return np.hstack(groups), np.repeat(np.arange(len(groups)), [group.shape[1] for group in groups])
+
+
+def _usable(m: int, dropped: Array | None, paired: bool) -> Array:
+    """Which points can be used; a pair needs both of its samples."""
+    good = np.ones(m, bool) if dropped is None else ~dropped
+    return good[: m // 2] & good[m // 2 : 2 * (m // 2)] if paired else good
+
+
+def _chunks(n: int, count: int, itemsize: int) -> Iterator[Array]:
+    """Clouds to be treated together, few enough to keep their numbers in bounded memory."""
+    size = max(1, CHUNK_BYTES // (count * itemsize * NUMBERS_PER_CLOUD))
+    for start in range(0, n, size):
+        yield np.arange(start, min(start + size, n))
