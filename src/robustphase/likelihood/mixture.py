@@ -1,0 +1,47 @@
+"""The mixture of a Student density for clean residuals and the marginal density for bad responses.
+
+All functions take residuals of several candidates at once, one column each.
+"""
+
+from __future__ import annotations
+
+from math import exp, lgamma, pi, sqrt
+
+import numpy as np
+from scipy.special import stdtrit
+
+from robustphase.likelihood.types import Array
+
+#: Degrees of freedom while candidates are compared: heavier tails than the model's noise may have.
+DEGREES = 3.0
+#: Share of the clean residuals that sets their scale: most of them, so that a candidate that explains half of the data very
+#: well and the rest not at all does not look precise.
+LEVEL = 0.9
+_QUANTILE = float(stdtrit(DEGREES, 0.5 + LEVEL / 2))
+_PEAK = exp(lgamma((DEGREES + 1) / 2) - lgamma(DEGREES / 2)) / sqrt(DEGREES * pi)
+#: Smallest scale, in units of the responses: below it residuals are roundings.
+TINY_SCALE = 1e-12
+
+
+def residual_scales(residuals: Array, active: Array, contamination: float) -> Array:
+    """Scale of the clean residuals of each candidate, from the smallest ``0.9 (1 − ε)`` of them, shape (k,)."""
+    sizes = np.abs(residuals[active]).T
+    rank = min(int(LEVEL * (1 - contamination) * sizes.shape[1]), sizes.shape[1] - 1)
+    scales: Array = np.maximum(np.partition(sizes, rank, axis=1)[:, rank] / _QUANTILE, TINY_SCALE)
+    return scales
+
+
+def mixture_weights(residuals: Array, density: Array, scales: Array, contamination: float) -> tuple[Array, Array]:
+    """Weights of iterated least squares, and the ratio of the mixture to the marginal density; both (m, k)."""
+    spread = 1.0 + (residuals / scales) ** 2 / DEGREES
+    clean = ((1 - contamination) * _PEAK / scales) / (spread * spread)
+    ratio = clean / density[:, np.newaxis]
+    total = ratio + contamination
+    weights = ratio / total * ((DEGREES + 1) / DEGREES) / spread
+    return weights, total
+
+
+def score(ratio: Array, weights: Array) -> Array:
+    """Weighted mean log ratio of each candidate, shape (k,): larger is better."""
+    value: Array = weights @ np.log(ratio) / weights.sum()
+    return value

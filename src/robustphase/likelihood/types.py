@@ -1,0 +1,7 @@
+"""Array type of this room."""
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
