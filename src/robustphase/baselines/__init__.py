@@ -4,6 +4,6 @@ Non-robust ones show what contamination does; robust ones show what was possible
 """
 
 from robustphase.baselines.result import BaselineResult
-from robustphase.baselines.wirtinger import spectral_start, wirtinger_flow
+from robustphase.baselines.wirtinger import wirtinger_flow
 
-__all__ = ["BaselineResult", "spectral_start", "wirtinger_flow"]
+__all__ = ["BaselineResult", "wirtinger_flow"]

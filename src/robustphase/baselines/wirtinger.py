@@ -10,45 +10,13 @@ from typing import Any
 import numpy as np
 
 from robustphase.baselines.result import BaselineResult
-from robustphase.rows import RowSource, squared_loss_gradient, sweep
+from robustphase.initialise.start import plain_spectral_start
+from robustphase.rows import squared_loss_gradient
 from robustphase.rows.source import Array
 from robustphase.validation import check_samples
 
 #: Gradient step in units of 1/‖x₀‖²: close to the best for curvatures between 2 and 6, with room for a rough start.
 STEP = 0.2
-
-
-def spectral_start(source: RowSource, responses: Array, *, tol: float = 1e-3, max_iter: int = 200) -> Array:
-    """Leading eigenvector of ``Σ y_j a_j a_jᴴ`` by power iteration, with the norm ``sqrt(mean(y))``.
-
-    Parameters
-    ----------
-    source : RowSource
-        The covariates.
-    responses : ndarray of shape (m,)
-        ``y``.
-    tol : float, default=1e-3
-        Stop when the direction moves by less than this.
-    max_iter : int, default=200
-        Most iterations.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
-    # A fixed vector without structure: reproducible, and orthogonal to no signal anybody would have.
-    vector = np.random.default_rng(0).standard_normal(source.shape[1]).astype(np.result_type(source.dtype, np.float64))
-    vector /= np.linalg.norm(vector)
-    for _ in range(max_iter):
-        product = sweep(source, vector, lambda s, y: y * s, (responses,)).total
-        size = np.linalg.norm(product)
-        if size == 0:
-            break
-        previous, vector = vector, product / size
-        if np.linalg.norm(vector - previous * np.sign(np.vdot(previous, vector).real)) < tol:
-            break
-    start: Array = np.sqrt(max(float(responses.mean()), 0.0)) * vector
-    return start
 
 
 def wirtinger_flow(
@@ -63,7 +31,7 @@ def wirtinger_flow(
     y : array-like of shape (m,)
         Responses.
     start : ndarray of shape (n,), optional
-        Starting point. Default: :func:`spectral_start`.
+        Starting point. Default: the plain spectral start.
     max_iter : int, default=500
         Most gradient steps.
     tol : float, default=1e-6
@@ -74,7 +42,7 @@ def wirtinger_flow(
     BaselineResult
     """
     samples = check_samples(A, y)
-    x0 = spectral_start(samples.source, samples.responses) if start is None else np.asarray(start)
+    x0 = plain_spectral_start(samples.source, samples.responses) if start is None else np.asarray(start)
     step = STEP / max(float(np.linalg.norm(x0)) ** 2, np.finfo(np.float64).tiny)
     x, iteration, converged = x0, 0, False
     while iteration < max_iter and not converged:

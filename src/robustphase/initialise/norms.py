@@ -1,0 +1,103 @@
+"""From directions to candidate signals: the norm (and background) that explains most, by the likelihood."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from robustphase.likelihood import mixture_weights, residual_scales, score
+from robustphase.rows import RowSource, project
+from robustphase.rows.passes import abs2
+from robustphase.rows.source import Array
+
+#: Squared norms tried, in units of the interquartile range of the responses.
+SQUARED_NORMS = (0.15, 0.3, 0.5, 0.8, 1.2, 2.0, 3.2)
+#: The one that responses with little noise would suggest: the interquartile range of a chi-square variable is 1.22.
+NATURAL_SQUARED_NORM = 0.8
+#: Samples that are enough to compare norms.
+SAMPLES = 3000
+
+
+class Candidates(NamedTuple):
+    """Candidate signals, their backgrounds and their scores.
+
+    Attributes
+    ----------
+    signals : ndarray of shape (n, k)
+        One candidate per column.
+    backgrounds : ndarray of shape (k,)
+        Noise means that go with them; zero where the mean is known to be zero.
+    scores : ndarray of shape (k,)
+        Mean log-likelihood ratio against the marginal density of the responses: larger is better.
+    """
+
+    signals: Array
+    backgrounds: Array
+    scores: Array
+
+    def joined(self, other: Candidates) -> Candidates:
+        """These candidates, then the others."""
+        return Candidates(*(np.concatenate(pair, axis=-1) for pair in zip(self, other, strict=True)))
+
+    def only(self, chosen: Array | list[int]) -> Candidates:
+        """Some of the candidates."""
+        return Candidates(self.signals[:, chosen], self.backgrounds[chosen], self.scores[chosen])
+
+
+def profile_norms(
+    source: RowSource,
+    responses: Array,
+    weights: Array,
+    density: Array,
+    directions: Array,
+    contamination: float,
+    *,
+    unknown_mean: bool,
+    seed: int = 0,
+) -> tuple[Candidates, Candidates]:
+    """The best norm on a grid for each direction; and the natural norm, where the best one is much smaller.
+
+    A direction that is somewhat off explains less than the signal does, and then a shrunken signal explains most; so does
+    one whose largest responses were cut off. For those the norm that clean data would suggest is handed on as well.
+
+    Parameters
+    ----------
+    source : RowSource
+        The covariates.
+    responses, weights, density : ndarray of shape (m,)
+        Responses in units of their interquartile range, weights of the covariates, density of the responses.
+    directions : ndarray of shape (n, k)
+        Unit vectors.
+    contamination : float
+        ε.
+    unknown_mean : bool
+        Give each norm its own background, the median residual.
+    seed : int, default=0
+        For the choice of samples.
+    """
+    usable = np.flatnonzero(weights > 0)
+    if usable.size > SAMPLES:
+        usable = np.random.default_rng(seed).choice(usable, SAMPLES, replace=False)
+    squares = abs2(project(source, directions)[usable])
+    y, w, f = responses[usable, np.newaxis], weights[usable], density[usable]
+    everyone = np.ones(usable.size, bool)
+    k = directions.shape[1]
+    best, norms, backgrounds = np.full(k, -np.inf), np.ones(k), np.zeros(k)
+    natural: Candidates | None = None
+    for squared_norm in SQUARED_NORMS:
+        residuals = y - squared_norm * squares
+        background = np.median(residuals, axis=0) if unknown_mean else np.zeros(k)
+        residuals -= background
+        scales = residual_scales(residuals, everyone, contamination)
+        value = score(mixture_weights(residuals, f, scales, contamination)[1], w)
+        if squared_norm == NATURAL_SQUARED_NORM:
+            natural = Candidates(directions * np.sqrt(squared_norm), background, value)
+        better = value > best
+        best = np.where(better, value, best)
+        norms = np.where(better, np.sqrt(squared_norm), norms)
+        backgrounds = np.where(better, background, backgrounds)
+    assert natural is not None
+    # Where the likelihood already chose about the natural norm there is nothing to add.
+    shrunk = np.flatnonzero(norms**2 < 0.7 * NATURAL_SQUARED_NORM)
+    return Candidates(directions * norms, backgrounds, best), natural.only(shrunk)

@@ -1,0 +1,102 @@
+"""Covariates against their known distribution: rows of N(0, I) look alike in every direction.
+
+Bad rows can only favour a wrong direction by having too much energy along it. So rows of impossible length go first; then,
+as long as the weighted second moment has a direction above the edge that pure chance allows (Marchenko and Pastur), rows are
+weighed down along it until their projections have the mass in every range that a normal variable would have there.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from scipy.special import erfcinv
+
+from robustphase.means.directions import worst_directions
+from robustphase.means.filter import real_columns
+from robustphase.rows import RowSource, ScaledRows
+from robustphase.rows.source import Array
+
+#: Lengths beyond this many standard deviations are impossible.
+LENGTH_LIMIT = 5.0
+#: Directions looked at together, and passes that look for them: from scratch, and afterwards.
+DIRECTIONS = 6
+COLD_DEPTH, WARM_DEPTH = 4, 3
+#: A direction is too strong when it exceeds the edge by this factor.
+ABOVE_EDGE = 1.03
+#: Two-sided tail probabilities that separate the ranges; the inner half is never weighed down.
+TAILS = np.array([1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 0.004, 0.001])
+EDGES = np.append(np.sqrt(2) * erfcinv(TAILS), np.inf)
+EXPECTED = -np.diff(np.append(TAILS, 0.0))
+UNTOUCHED = 3
+#: A range holds too much when it exceeds the expected count by this many standard deviations.
+SURPLUS = 2.5
+
+
+def screen_covariates(source: RowSource, usable: Array, *, max_rounds: int = 6, seed: int = 0) -> Array:
+    """Weights in [0, 1] for the rows of a design that should be standard normal.
+
+    Parameters
+    ----------
+    source : RowSource
+        The covariates.
+    usable : ndarray of bool, shape (m,)
+        Rows that can be computed with; the others get weight zero.
+    max_rounds : int, default=6
+        Most rounds.
+    seed : int, default=0
+        For the first guess of the strongest directions.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+    """
+    n = source.shape[1]
+    view = ScaledRows(source)
+    is_complex = source.dtype.kind == "c"
+    ordinary = usable & ordinary_lengths(view.squared_distances(), n, is_complex)
+    if ordinary.sum() < 0.5 * usable.sum():
+        warnings.warn(
+            "more than half of the rows of A have lengths that standard normal vectors cannot have, so the covariates are "
+            "not screened. If the design is Gaussian with another scale or covariance, pass whiten=True.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return usable.astype(np.float64)
+    weights = ordinary.astype(np.float64)
+    guess = np.random.default_rng(seed).standard_normal((n, min(DIRECTIONS, n)))
+    depth, centre = COLD_DEPTH, np.zeros(n)
+    for _ in range(max_rounds):
+        strongest = worst_directions(view, weights, centre, guess, depth)
+        edge = (1 + np.sqrt(n * (weights @ weights)) / weights.sum()) ** 2
+        hot = strongest.variances > ABOVE_EDGE * edge
+        if not hot.any():
+            break
+        # The real and the imaginary part of a complex projection have half the variance each.
+        columns = real_columns(strongest.projections[:, hot]) * (np.sqrt(2.0) if is_complex else 1.0)
+        for column in columns.T:
+            weights = match_normal(column, weights)
+        guess, depth = strongest.vectors, WARM_DEPTH
+    return weights
+
+
+def ordinary_lengths(squares: Array, n: int, is_complex: bool) -> Array:
+    """Which squared lengths a chi-square variable could have, by Wilson and Hilferty's normal approximation."""
+    degrees = 2 * n if is_complex else n
+    unit = 2 / (9 * degrees)
+    standard = (np.cbrt(squares / n) - (1 - unit)) / np.sqrt(unit)
+    ordinary: Array = np.abs(standard) < LENGTH_LIMIT
+    return ordinary
+
+
+def match_normal(projections: Array, weights: Array) -> Array:
+    """Weigh down the ranges of ``|t|`` that hold clearly more mass than a standard normal variable would."""
+    ranges = np.clip(np.searchsorted(EDGES, np.abs(projections), side="right") - 1, 0, EXPECTED.size - 1)
+    observed = np.bincount(ranges, weights, EXPECTED.size)
+    expected = EXPECTED * weights.sum()
+    surplus = observed > expected + SURPLUS * np.sqrt(expected) + 1
+    surplus[:UNTOUCHED] = False
+    factors = np.ones_like(expected)
+    factors[surplus] = expected[surplus] / observed[surplus]
+    matched: Array = weights * factors[ranges]
+    return matched

@@ -1,0 +1,236 @@
+"""The default start: screened covariates, candidate directions from rank bins, norms by likelihood.
+
+It asks for a number of samples proportional to n, survives a constant share of contamination in covariates and responses,
+and does not care about the noise mean. It hands on several candidates with their scores; racing them is the recovery
+engine's work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robustphase.initialise.directions import candidate_directions
+from robustphase.initialise.norms import Candidates, profile_norms
+from robustphase.initialise.printed import printed_start
+from robustphase.initialise.screening import screen_covariates
+from robustphase.likelihood import density_floor, response_density
+from robustphase.rows import RowSource, TransformedRows, sweep
+from robustphase.rows.source import Array
+from robustphase.spectra.covariance import robust_covariance, whitener
+from robustphase.validation import Samples, check_choice, check_contamination, check_samples
+
+#: Most candidates handed on.
+MOST_CANDIDATES = 16
+#: Most of them that repeat a direction with its natural norm.
+MOST_NATURAL = 4
+#: A smaller stated contamination is not believed: a mixture without bad samples trusts every sample.
+LEAST_CONTAMINATION = 0.02
+#: What is assumed when the contamination is to be found out.
+AUTO_CONTAMINATION = 0.2
+
+METHODS = ("auto", "mean", "covariance", "spectral")
+
+
+class Problem(NamedTuple):
+    """What every later stage needs: screened data in natural units.
+
+    Attributes
+    ----------
+    source : RowSource
+        The covariates.
+    responses : ndarray of shape (m,)
+        Responses over ``unit``.
+    unit : float
+        Interquartile range of the responses.
+    weights : ndarray of shape (m,)
+        Weights of the covariates.
+    density : ndarray of shape (m,)
+        Marginal density of the responses.
+    contamination : float
+        ε as used.
+    unknown_mean : bool
+        Whether a background is fitted.
+    """
+
+    source: RowSource
+    responses: Array
+    unit: float
+    weights: Array
+    density: Array
+    contamination: float
+    unknown_mean: bool
+
+
+@dataclass(frozen=True)
+class StartResult:
+    """A start and its evidence.
+
+    Attributes
+    ----------
+    signal : ndarray of shape (n,)
+        The candidate with the best score.
+    candidates : ndarray of shape (k, n)
+        All candidates, best first.
+    scores : ndarray of shape (k,)
+        Mean log-likelihood ratio of each against no signal at all; not comparable between data sets.
+    backgrounds : ndarray of shape (k,)
+        Noise mean that goes with each candidate.
+    weights : ndarray of shape (m,)
+        Weights of the samples: 0 where the covariates cannot belong to the design.
+    contamination : float
+        The level used.
+    """
+
+    signal: Array
+    candidates: Array
+    scores: Array
+    backgrounds: Array
+    weights: Array
+    contamination: float
+
+
+def spectral_init(
+    A: Any,
+    y: Any,
+    contamination: float | str = 0.1,
+    noise_mean: str = "zero",
+    method: str = "auto",
+    *,
+    whiten: bool = False,
+    delta: float = 0.01,
+    nonfinite: str = "raise",
+    random_state: int = 0,
+) -> StartResult:
+    """A starting point for the descent, with its evidence.
+
+    Parameters
+    ----------
+    A : array-like of shape (m, n) or RowSource
+        Covariates, standard normal except for the bad ones.
+    y : array-like of shape (m,)
+        Responses.
+    contamination : float in [0, 0.5) or "auto", default=0.1
+        Fraction of the samples that may be bad.
+    noise_mean : {"zero", "unknown"}, default="zero"
+        Whether the noise may have a mean, the background.
+    method : {"auto", "mean", "covariance", "spectral"}, default="auto"
+        The default start; the two configurations of the paper's Procedure 1 (or 3, for an unknown mean); or the plain
+        spectral start without any robustness.
+    whiten : bool, default=False
+        The design is Gaussian but neither centred scale nor covariance are known: estimate the covariance robustly and
+        whiten the rows first.
+    delta : float, default=0.01
+        Confidence parameter of the paper's procedures.
+    nonfinite : {"raise", "drop"}, default="raise"
+        Samples with NaN, infinities or overflowing numbers: raise an error, or count them as contaminated.
+    random_state : int, default=0
+        Seed for first guesses and subsamples.
+
+    Returns
+    -------
+    StartResult
+    """
+    level = check_contamination(contamination, allow_auto=True)
+    check_choice("noise_mean", noise_mean, ("zero", "unknown"))
+    check_choice("method", method, METHODS)
+    samples = check_samples(A, y, nonfinite=nonfinite)
+    samples, back = whitened(samples, level) if whiten else (samples, None)
+    unknown = noise_mean == "unknown"
+    if method == "auto":
+        problem = pose(samples, level, unknown_mean=unknown, seed=random_state)
+        found = start_candidates(problem, seed=random_state)
+        found = found.only(_best(found, MOST_CANDIDATES))
+        signals = np.sqrt(problem.unit) * found.signals
+        weights, backgrounds, scores = problem.weights, problem.unit * found.backgrounds, found.scores
+        used = problem.contamination
+    else:
+        used = AUTO_CONTAMINATION if isinstance(level, str) else level
+        signal, weights = _single_start(samples, used, unknown, method, delta)
+        signals, backgrounds, scores = signal[:, np.newaxis], np.zeros(1), np.zeros(1)
+    if back is not None:
+        signals = back @ signals
+    return StartResult(signals[:, 0], signals.T, scores, backgrounds, weights, used)
+
+
+def pose(samples: Samples, contamination: float | str, *, unknown_mean: bool, seed: int = 0) -> Problem:
+    """Screen the covariates and put the responses into natural units."""
+    level = AUTO_CONTAMINATION if isinstance(contamination, str) else max(contamination, LEAST_CONTAMINATION)
+    usable = ~samples.dropped
+    unit = response_unit(samples.responses[usable])
+    responses = samples.responses / unit
+    weights = screen_covariates(samples.source, usable, seed=seed)
+    density = response_density(responses, density_floor(level))
+    return Problem(samples.source, responses, unit, weights, density, level, unknown_mean)
+
+
+def start_candidates(problem: Problem, *, seed: int = 0) -> Candidates:
+    """At most ``MOST_CANDIDATES`` candidate signals, best score first."""
+    directions = candidate_directions(problem.source, problem.responses, problem.weights, seed=seed)
+    found, natural = profile_norms(
+        problem.source,
+        problem.responses,
+        problem.weights,
+        problem.density,
+        directions,
+        problem.contamination,
+        unknown_mean=problem.unknown_mean,
+        seed=seed,
+    )
+    natural = natural.only(_best(natural, MOST_NATURAL))
+    return found.only(_best(found, MOST_CANDIDATES - natural.scores.size)).joined(natural)
+
+
+def _best(candidates: Candidates, most: int) -> Array:
+    """Indices of the best-scored candidates, best first."""
+    return np.argsort(-candidates.scores, kind="stable")[:most]
+
+
+def response_unit(responses: Array) -> float:
+    """Interquartile range of the responses; their mean size where more than half of them coincide."""
+    low, high = np.quantile(responses, (0.25, 0.75))
+    return float(high - low) or float(np.mean(np.abs(responses))) or 1.0
+
+
+def whitened(samples: Samples, contamination: float | str) -> tuple[Samples, Array]:
+    """Samples with robustly whitened covariates, and the matrix that takes signals back."""
+    covariance = robust_covariance(samples.source, contamination, assume_centered=True).covariance
+    matrix = whitener(covariance)
+    return samples._replace(source=TransformedRows(samples.source, matrix)), matrix
+
+
+def _single_start(
+    samples: Samples, contamination: float, unknown_mean: bool, method: str, delta: float
+) -> tuple[Array, Array]:
+    source, responses = samples.source, samples.responses
+    if method == "spectral":
+        weights = (~samples.dropped).astype(np.float64)
+        return plain_spectral_start(source, responses), weights
+    start = printed_start(
+        source,
+        responses,
+        contamination=contamination,
+        delta=delta,
+        configuration=method,
+        paired=unknown_mean,
+    )
+    return start.signal, np.resize(start.weights, responses.size)
+
+
+def plain_spectral_start(source: RowSource, responses: Array, *, tol: float = 1e-3, max_iter: int = 200) -> Array:
+    """Leading eigenvector of ``Σ y_j a_j a_jᴴ`` by power iteration, with the norm ``sqrt(mean(y))``; not robust."""
+    # A fixed vector without structure: reproducible, and orthogonal to no signal anybody would have.
+    vector = np.random.default_rng(0).standard_normal(source.shape[1]).astype(np.result_type(source.dtype, np.float64))
+    vector /= np.linalg.norm(vector)
+    for _ in range(max_iter):
+        product = sweep(source, vector, lambda s, y: y * s, (responses,)).total
+        size = np.linalg.norm(product)
+        if size == 0:
+            break
+        previous, vector = vector, product / size
+        if np.linalg.norm(vector - previous * np.sign(np.vdot(previous, vector).real)) < tol:
+            break
+    start: Array = np.sqrt(max(float(responses.mean()), 0.0)) * vector
+    return start
