@@ -1,0 +1,55 @@
+"""Candidates on the data: residuals, scales, weights and scores, in one pass."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from robustphase.likelihood import mixture_weights, residual_scales, score
+from robustphase.rows import RowSource, project
+from robustphase.rows.passes import abs2
+from robustphase.rows.source import Array
+
+
+class Data(NamedTuple):
+    """Screened samples: covariates, responses in natural units, covariate weights, response density, ε, background or not."""
+
+    source: RowSource
+    responses: Array
+    weights: Array
+    density: Array
+    contamination: float
+    unknown_mean: bool
+
+
+class Fit(NamedTuple):
+    """How k candidates fit.
+
+    Attributes
+    ----------
+    projections, residuals, weights : ndarray of shape (m, k)
+        ``A X``, ``y − |A X|² − b``, and the weights of iterated least squares times those of the covariates.
+    scales, scores : ndarray of shape (k,)
+        Scale of the clean residuals, and mean log-likelihood ratio.
+    """
+
+    projections: Array
+    residuals: Array
+    weights: Array
+    scales: Array
+    scores: Array
+
+
+def evaluate(data: Data, signals: Array, backgrounds: Array) -> Fit:
+    """Fit of the candidates in the columns of ``signals``: one pass."""
+    projections = project(data.source, signals)
+    residuals = data.responses[:, np.newaxis] - abs2(projections) - backgrounds
+    return weigh(data, projections, residuals)
+
+
+def weigh(data: Data, projections: Array, residuals: Array) -> Fit:
+    """Scales, weights and scores of given residuals."""
+    scales = residual_scales(residuals, data.weights > 0, data.contamination)
+    weights, ratio = mixture_weights(residuals, data.density, scales, data.contamination)
+    return Fit(projections, residuals, weights * data.weights[:, np.newaxis], scales, score(ratio, data.weights))
