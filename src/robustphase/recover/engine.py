@@ -1,0 +1,318 @@
+"""Run the stages and keep the evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from robustphase.descend.consistency import consistent_samples
+from robustphase.descend.gauss_newton import gauss_newton_step
+from robustphase.descend.objective import Data, Fit, evaluate, weigh
+from robustphase.descend.polish import Polished, polish
+from robustphase.descend.race import distinct_signals, race
+from robustphase.descend.relaxation import Relaxation
+from robustphase.initialise import Candidates, Problem, pose, start_candidates
+from robustphase.initialise.start import AUTO_CONTAMINATION
+from robustphase.likelihood import density_floor, response_density
+from robustphase.rows.source import Array
+from robustphase.validation import Samples
+
+#: Steps of the first race, and of each further one while several answers survive; most further ones.
+RACE_STEPS, MORE_STEPS, MORE_RACES = 8, 6, 4
+#: Candidates that stay in: how many, how far apart, and how close to the best score.
+SURVIVORS, APART_FIRST, APART_LATER, CLOSE = 6, 0.3, 0.15, 0.25
+#: Candidates that get Gauss-Newton steps, how far apart they are, and how many steps.
+FINALISTS, APART_LAST, REFINEMENTS = 3, 0.1, 2
+#: A race is over when no candidate moves by more than this fraction.
+SETTLED = 0.02
+#: Floor of the response density in the polish.
+POLISH_FLOOR = 0.1
+#: With "auto", a level found above the assumed one is assumed in a second run, with this margin, up to this level.
+AUTO_MARGIN, AUTO_MOST = 0.03, 0.35
+
+
+class Stage(NamedTuple):
+    """One line of the history.
+
+    Attributes
+    ----------
+    stage : str
+        What was done.
+    candidates : int
+        How many candidates took part.
+    score : float
+        Best score, mean log-likelihood ratio against no signal.
+    moved : float
+        How far the best candidate moved, relative to its norm.
+    scale : float
+        Scale of its clean residuals, in units of the responses.
+    passes : int
+        Sweeps over the data so far.
+    seconds : float
+        Time so far.
+    """
+
+    stage: str
+    candidates: int
+    score: float
+    moved: float
+    scale: float
+    passes: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """The answer and its evidence.
+
+    Attributes
+    ----------
+    signal : ndarray of shape (n,)
+        The estimate.
+    initial_signal : ndarray of shape (n,)
+        The start it came from.
+    background : float
+        Noise mean; as fitted by the polish also where it was known to be zero.
+    weights : ndarray of shape (m,)
+        Probability of each sample to be clean, times the weight of its covariates.
+    contamination : float
+        Share of the samples with weight below one half.
+    scale : float
+        Scale of the clean residuals.
+    converged : bool
+        Whether the last stage settled.
+    history : tuple of Stage
+        What was done.
+    residual_weights : ndarray of shape (m,)
+        Weights of the last least-squares problem.
+    """
+
+    signal: Array
+    initial_signal: Array
+    background: float
+    weights: Array
+    contamination: float
+    scale: float
+    converged: bool
+    history: tuple[Stage, ...]
+    residual_weights: Array = field(repr=False)
+
+
+class _Diary:
+    """Collects the history."""
+
+    def __init__(self, problem: Problem, since: float) -> None:
+        self._problem, self._since = problem, since
+        self.stages: list[Stage] = []
+
+    def note(self, stage: str, candidates: int, score: float, moved: float, scale: float) -> None:
+        self.stages.append(
+            Stage(
+                stage,
+                candidates,
+                score,
+                moved,
+                scale * self._problem.unit,
+                self._problem.source.passes,
+                perf_counter() - self._since,
+            )
+        )
+
+
+def recover(
+    samples: Samples,
+    contamination: float | str,
+    *,
+    unknown_mean: bool,
+    start: Array | None = None,
+    with_polish: bool = True,
+    seed: int = 0,
+) -> Recovery:
+    """Recover a signal from checked samples.
+
+    Parameters
+    ----------
+    samples : Samples
+        Covariates and responses.
+    contamination : float or "auto"
+        ε. ``"auto"``: assume a fifth, and report what was found; a second run where more was found.
+    unknown_mean : bool
+        Fit a background.
+    start : ndarray of shape (n,), optional
+        Start from here instead of looking for candidates.
+    with_polish : bool, default=True
+        Do the last, efficient step.
+    seed : int, default=0
+        For first guesses and subsamples.
+    """
+    result = _recover(samples, contamination, unknown_mean, start, with_polish, seed)
+    if isinstance(contamination, str) and result.contamination > AUTO_CONTAMINATION:
+        level = min(result.contamination + AUTO_MARGIN, AUTO_MOST)
+        result = _recover(samples, level, unknown_mean, start, with_polish, seed)
+    return result
+
+
+def _recover(
+    samples: Samples, contamination: float | str, unknown_mean: bool, start: Array | None, with_polish: bool, seed: int
+) -> Recovery:
+    began = perf_counter()
+    problem = pose(samples, contamination, unknown_mean=unknown_mean, seed=seed)
+    data = Data(
+        problem.source, problem.responses, problem.weights, problem.density, problem.contamination, unknown_mean
+    )
+    diary = _Diary(problem, began)
+    if start is None:
+        candidates = start_candidates(problem, seed=seed)
+    else:
+        candidates = Candidates((start / np.sqrt(problem.unit))[:, np.newaxis], np.zeros(1), np.zeros(1))
+    diary.note("start", candidates.scores.size, float(candidates.scores.max()), np.nan, np.nan)
+
+    signals, backgrounds, fit, origins = _race_down(data, candidates, diary)
+    signals, backgrounds, fit = _refine(data, signals, backgrounds)
+    winner = choose(data, fit)
+    diary.note("finalists", signals.shape[1], float(fit.scores[winner]), np.nan, float(fit.scales[winner]))
+    signal, background, scale = signals[:, winner], float(backgrounds[winner]), float(fit.scales[winner])
+    initial = candidates.signals[:, origins[winner]]
+    if not with_polish:
+        clean = fit.weights[:, winner] > 0.5 * fit.weights[:, winner].max()
+        return _finish(
+            problem,
+            samples,
+            signal,
+            initial,
+            background,
+            clean * data.weights,
+            fit.weights[:, winner],
+            scale,
+            True,
+            diary,
+        )
+
+    polished, data = _polish_consistently(data, signal, background, scale)
+    diary.note("polish", 1, np.nan, polished.moves[-1], polished.noise.scale)
+    weights = polished.noise.clean * data.weights
+    return _finish(
+        problem,
+        samples,
+        polished.signal,
+        initial,
+        polished.background,
+        weights,
+        polished.noise.weights * data.weights,
+        polished.noise.scale,
+        polished.converged,
+        diary,
+    )
+
+
+def _race_down(data: Data, candidates: Candidates, diary: _Diary) -> tuple[Array, Array, Fit, Array]:
+    """Race the candidates, again and again among those that are still different and close to the best."""
+    signals, backgrounds, origins = candidates.signals, candidates.backgrounds, np.arange(candidates.scores.size)
+    before = signals
+    signals, backgrounds, fit = race(data, signals, backgrounds, RACE_STEPS)
+    _note_race(diary, before, signals, fit)
+    for round_ in range(MORE_RACES):
+        chosen = distinct_signals(signals, fit.scores, SURVIVORS, APART_LATER if round_ else APART_FIRST)
+        chosen = chosen[fit.scores[chosen] > fit.scores.max() - CLOSE]
+        signals, backgrounds, origins, fit = (
+            signals[:, chosen],
+            backgrounds[chosen],
+            origins[chosen],
+            _only(fit, chosen),
+        )
+        if chosen.size == 1:
+            break
+        before = signals
+        signals, backgrounds, fit = race(data, signals, backgrounds, MORE_STEPS)
+        _note_race(diary, before, signals, fit)
+        if (np.linalg.norm(signals - before, axis=0) < SETTLED * np.linalg.norm(signals, axis=0)).all():
+            break
+    chosen = distinct_signals(signals, fit.scores, FINALISTS, APART_LAST)
+    return signals[:, chosen], backgrounds[chosen], _only(fit, chosen), origins[chosen]
+
+
+def _note_race(diary: _Diary, before: Array, after: Array, fit: Fit) -> None:
+    best = int(np.argmax(fit.scores))
+    moved = float(np.linalg.norm(after[:, best] - before[:, best]) / np.linalg.norm(after[:, best]))
+    diary.note("race", fit.scores.size, float(fit.scores[best]), moved, float(fit.scales[best]))
+
+
+def _only(fit: Fit, chosen: Array) -> Fit:
+    return Fit(*(part[..., chosen] for part in fit))
+
+
+def _refine(data: Data, signals: Array, backgrounds: Array) -> tuple[Array, Array, Fit]:
+    """A few Gauss-Newton steps on the same likelihood."""
+    relaxation = Relaxation(1.0, least=1.0)
+    fit = evaluate(data, signals, backgrounds)
+    for _ in range(REFINEMENTS):
+        step = gauss_newton_step(
+            data.source,
+            signals,
+            fit.projections,
+            fit.residuals,
+            fit.weights,
+            fit_background=data.unknown_mean,
+            max_inner=4,
+            tol=0.1,
+        )
+        factor = relaxation(signals, step.signals)
+        signals, backgrounds = signals + factor * step.signals, backgrounds + factor * step.backgrounds
+        fit = evaluate(data, signals, backgrounds)
+    return signals, backgrounds, fit
+
+
+def choose(data: Data, fit: Fit) -> int:
+    """Index of the winner: the best likelihood; among those about as good, the one that most samples vote for.
+
+    A high floor of the response density caps what a single sample can count, so it asks for votes; a low one asks for
+    explanations of what is surprising. With much contamination only the second can be trusted.
+    """
+    level = data.contamination
+    close = 0.07 * float(np.clip((0.3 - level) / 0.1, 0.0, 1.0))
+    explaining, voting = (
+        weigh(data._replace(density=response_density(data.responses, floor)), fit.projections, fit.residuals).scores
+        for floor in (min(0.1, density_floor(level)), 0.6)
+    )
+    return int(np.argmax(np.where(explaining >= explaining.max() - close, voting, -np.inf)))
+
+
+def _polish_consistently(data: Data, signal: Array, background: float, scale: float) -> tuple[Polished, Data]:
+    """Polish; give up samples that contradict the others about the norm; polish again if there were any."""
+    data = data._replace(density=response_density(data.responses, POLISH_FLOOR))
+    first = polish(data, signal, background, scale)
+    power = float(np.linalg.norm(first.signal)) ** 2
+    kept = consistent_samples(first.projections, first.residuals, first.noise.weights * data.weights, power)
+    if kept.all() or first.noise.scale <= 1e-9:
+        return first, data
+    data = data._replace(weights=data.weights * kept)
+    return polish(data, first.signal, first.background, first.noise.scale, last=first.noise), data
+
+
+def _finish(
+    problem: Problem,
+    samples: Samples,
+    signal: Array,
+    initial: Array,
+    background: float,
+    weights: Array,
+    residual_weights: Array,
+    scale: float,
+    converged: bool,
+    diary: _Diary,
+) -> Recovery:
+    weights = np.where(samples.dropped, 0.0, np.clip(weights, 0.0, 1.0))
+    return Recovery(
+        signal=np.sqrt(problem.unit) * signal,
+        initial_signal=np.sqrt(problem.unit) * initial,
+        background=problem.unit * background,
+        weights=weights,
+        contamination=float(np.mean(weights < 0.5)),
+        scale=problem.unit * scale,
+        converged=converged,
+        history=tuple(diary.stages),
+        residual_weights=residual_weights,
+    )
