@@ -20,9 +20,9 @@ from robustphase.rows.source import Array
 BINS = 10
 #: Groups of bins, as ranges: low, middle and high responses, overlapping.
 GROUPS = ((0, 2), (1, 4), (3, 6), (5, 8), (7, 9), (8, 10), (9, 10), (6, 10))
-#: Directions kept for each group, and iterations with the groups and with learned weightings.
+#: Directions kept for each group, passes that look for them, and iterations with learned weightings.
 PER_GROUP = 2
-FIXED_ITERATIONS, LEARNED_ITERATIONS = 9, 9
+KRYLOV_DEPTH, LEARNED_ITERATIONS = 6, 10
 #: Directions that learn a weighting of their own: the most unusual ones.
 LEARNERS = 10
 #: Directions whose cosine exceeds these are the same: before learning, and after.
@@ -91,23 +91,35 @@ def bin_weightings(binned: RankBins, weights: Array) -> Array:
 
 
 def unusual_energy(source: RowSource, weightings: Array, seed: int) -> tuple[Array, Array]:
-    """Leading eigenvectors, of either sign, of ``Σ t_j a_j a_jᴴ`` for every weighting t: directions and |eigenvalues|."""
+    """Leading eigenvectors, of either sign, of ``Σ t_j a_j a_jᴴ`` for every weighting t: directions and |eigenvalues|.
+
+    Block Krylov spaces, one per weighting, grown together: each pass multiplies the newest block of all of them.
+    """
     n, groups = source.shape[1], weightings.shape[1]
     width = min(PER_GROUP, n)
     spread = np.repeat(weightings, width, axis=1)
     # The last weighting is of all samples: its second moment is compared with the identity.
-    shift = np.zeros(groups)
+    shift = np.zeros((groups, 1, 1))
     shift[-1] = IDENTITY
     blocks = np.linalg.qr(np.random.default_rng(seed).standard_normal((groups, n, width)))[0]
-    blocks = blocks.astype(np.result_type(source.dtype, np.float64))
-    for iteration in range(FIXED_ITERATIONS):
+    basis = blocks = blocks.astype(np.result_type(source.dtype, np.float64))
+    images = np.empty((groups, n, 0), basis.dtype)
+    while True:
         product = sweep(source, _side_by_side(blocks), lambda s, t: t * s, (spread,)).total
-        images = _stacked(product, groups) - shift[:, np.newaxis, np.newaxis] * blocks
-        if iteration < FIXED_ITERATIONS - 1:
-            blocks = np.linalg.qr(images)[0]
-    small = blocks.conj().transpose(0, 2, 1) @ images
-    values, rotations = np.linalg.eigh((small + small.conj().transpose(0, 2, 1)) / 2)
-    return _side_by_side(blocks @ rotations), np.abs(values).ravel()
+        images = np.concatenate((images, _stacked(product, groups) - shift * blocks), axis=2)
+        if basis.shape[2] >= min(KRYLOV_DEPTH * width, n - width + 1):
+            break
+        newest = images[:, :, -width:]
+        # Twice: the first projection leaves roundings that the next block would amplify.
+        for _ in range(2):
+            newest = newest - basis @ (_adjoints(basis) @ newest)
+        blocks = np.linalg.qr(newest)[0]
+        basis = np.concatenate((basis, blocks), axis=2)
+    small = _adjoints(basis) @ images
+    values, rotations = np.linalg.eigh((small + _adjoints(small)) / 2)
+    largest = np.argsort(-np.abs(values), axis=1)[:, :width]
+    top = np.take_along_axis(rotations, largest[:, np.newaxis, :], axis=2)
+    return _side_by_side(basis @ top), np.abs(np.take_along_axis(values, largest, axis=1)).ravel()
 
 
 def learn_weightings(source: RowSource, directions: Array, binned: RankBins, weights: Array) -> Array:
@@ -132,6 +144,10 @@ def distinct_directions(vectors: Array, same: float) -> list[int]:
         if not kept or cosines[index, kept].max() < same:
             kept.append(index)
     return kept
+
+
+def _adjoints(stack: Array) -> Array:
+    return stack.conj().transpose(0, 2, 1)
 
 
 def _side_by_side(blocks: Array) -> Array:

@@ -12,9 +12,9 @@ from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 
 #: Squared norms tried, in units of the interquartile range of the responses.
-SQUARED_NORMS = (0.15, 0.3, 0.5, 0.8, 1.2, 2.0, 3.2)
-#: The one that responses with little noise would suggest: the interquartile range of a chi-square variable is 1.22.
-NATURAL_SQUARED_NORM = 0.8
+SQUARED_NORMS = (0.15, 0.3, 0.45, 0.65, 0.95, 1.4, 2.2, 3.2)
+#: The one that responses would suggest: the interquartile range of a chi-square variable is 1.22, and noise adds to it.
+NATURAL_SQUARED_NORM = 0.65
 #: Samples that are enough to compare norms.
 SAMPLES = 3000
 
