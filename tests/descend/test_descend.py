@@ -118,6 +118,12 @@ def test_samples_whose_residuals_depend_on_the_prediction_are_given_up(rng):
     assert kept[np.abs(s) < 1.6].all()
 
 
+def test_ranges_with_few_samples_prove_nothing(rng):
+    assert consistent_samples(rng.standard_normal(300), 0.5 * rng.standard_normal(300), np.ones(300), 1.0).all()
+    crowded = 1.1 + 0.05 * rng.random(100)
+    assert consistent_samples(crowded, rng.standard_normal(100), np.ones(100), 1.0).all()
+
+
 def test_relaxation_finds_the_length_that_a_linear_map_needs():
     # Proposals D = −c x of a linear problem: the right factor is 1/c, whatever c is.
     relaxation, x = Relaxation(1.0), np.ones((5, 2))

@@ -36,9 +36,8 @@ def consistent_samples(projections: Array, residuals: Array, weights: Array, pow
     kept: Array = level < 1.0
     for low, high in RANGES:
         inside = (level >= low) & (level < high)
-        if inside.sum() < FEWEST or weights[inside].sum() <= 0:
-            continue
-        if abs(_contradiction(features, residuals, weights, kept, inside)) < CONTRADICTION:
+        few = min((inside & (weights > 0)).sum(), (kept & (weights > 0)).sum()) < FEWEST
+        if few or abs(_contradiction(features, residuals, weights, kept, inside)) < CONTRADICTION:
             kept |= inside
     return kept
 
