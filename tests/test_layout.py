@@ -17,8 +17,15 @@ MAY_TOUCH = {
     "rows": set(),
     "validation": {"rows"},
     "means": {"rows", "validation"},
+    "spectra": {"rows", "means", "validation"},
+    "likelihood": set(),
+    "initialise": {"rows", "means", "spectra", "population", "likelihood", "validation"},
+    "descend": {"rows", "means", "population", "likelihood", "validation"},
+    "recover": {"rows", "means", "population", "likelihood", "initialise", "descend", "validation"},
+    "estimator": {"rows", "means", "population", "initialise", "descend", "recover", "validation"},
+    "paper": {"rows", "initialise", "descend", "validation"},
     "simulate": {"rows", "population"},
-    "baselines": {"rows", "population", "validation"},
+    "baselines": {"rows", "population", "initialise", "validation"},
     "testing": {"rows"},
 }
 

@@ -52,7 +52,7 @@ def test_unusable_entries_are_refused_by_default_and_dropped_on_request(good, va
         (lambda A, y: (A, y[:-1]), ValueError, r"A has 40 rows but y has 39 responses"),
         (lambda A, y: (A, np.stack((y, y), 1)), ValueError, r"y must be one-dimensional.*\(40, 2\)"),
         (lambda A, y: (A, y.astype(object)), TypeError, r"y must hold numbers, got dtype object"),
-        (lambda A, y: (A, y + 1j), TypeError, r"y holds complex numbers.*np.abs"),
+        (lambda A, y: (A, y + 1j), ValueError, r"y holds complex numbers.*np.abs"),
         (lambda A, y: (A * np.nan, y), ValueError, r"40 rows of A"),
     ],
 )

@@ -71,8 +71,10 @@ def check_responses(responses: Any, count: int) -> Array:
     """One real number per sample, as float64; NaN and infinities are left for :func:`check_samples` to judge."""
     y = np.asarray(responses)
     if y.dtype.kind == "c":
-        raise TypeError(
-            "y holds complex numbers; responses are squared magnitudes and must be real. Pass np.abs(y)**2."
+        # A value and not a type error, in these words, because scikit-learn's users and checks know it so.
+        raise ValueError(
+            "y holds complex numbers. Complex data not supported as responses: they are squared magnitudes and real. "
+            "Pass np.abs(y)**2."
         )
     if y.dtype.kind not in "fiub":
         raise TypeError(f"y must hold numbers, got dtype {y.dtype}. Convert it, for example y.astype(float).")
@@ -109,8 +111,9 @@ def check_samples(covariates: Any, responses: Any, *, nonfinite: str = "raise", 
     m, n = source.shape
     y = check_responses(responses, m)
     if enough and m < n:
+        few = "1 sample cannot" if m == 1 else f"{m} samples cannot"
         raise ValueError(
-            f"A has {m} rows and {n} columns: fewer samples than unknowns, so the signal is not determined. "
+            f"A has {m} rows and {n} columns: fewer samples than unknowns, and {few} determine the signal. "
             f"Collect at least {4 * n} samples, or check that A is not transposed."
         )
     source, bad_rows = hide_extremes(source, nonfinite)

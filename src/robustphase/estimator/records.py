@@ -1,0 +1,95 @@
+"""What ``history_`` holds."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from robustphase.means import MeanResult
+from robustphase.rows import RowSource
+from robustphase.rows.source import Array
+
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+class Iteration(NamedTuple):
+    """One record of ``history_``.
+
+    Attributes
+    ----------
+    stage : str
+        What was done: "start", "race", "finalists", "polish", "certificate" or "descent".
+    moved : float
+        How far the signal moved, relative to its norm.
+    gradient_norm : float
+        Length of the robust gradient, where one was computed.
+    certificate : float
+        Variance along the worst direction of the gradients, where one was computed.
+    removed : float
+        Fraction of the samples taken away by the mean estimator, where one ran.
+    score : float
+        Mean log-likelihood ratio against no signal, where candidates were compared.
+    candidates : int
+        Candidates that took part.
+    passes : int
+        Sweeps over the data so far.
+    seconds : float
+        Time so far.
+    """
+
+    stage: str
+    moved: float = np.nan
+    gradient_norm: float = np.nan
+    certificate: float = np.nan
+    removed: float = np.nan
+    score: float = np.nan
+    candidates: int = 1
+    passes: int = 0
+    seconds: float = np.nan
+
+    def __str__(self) -> str:
+        parts = [f"{self.stage:12s} passes {self.passes:5d}  {self.seconds:7.2f} s"]
+        if self.candidates > 1:
+            parts.append(f"candidates {self.candidates}")
+        for name, value in (("moved", self.moved), ("gradient", self.gradient_norm), ("removed", self.removed)):
+            if np.isfinite(value):
+                parts.append(f"{name} {value:.2e}")
+        return "  ".join(parts)
+
+
+class Clock:
+    """Passes and seconds since a fit began."""
+
+    def __init__(self, source: RowSource) -> None:
+        self._source, self._first_pass, self._began = source, source.passes, perf_counter()
+
+    def now(self) -> tuple[int, float]:
+        """Passes made and seconds gone."""
+        return self.passes_at(self._source.passes), perf_counter() - self._began
+
+    def passes_at(self, count: int) -> int:
+        """Passes made when the source had counted this many."""
+        return count - self._first_pass
+
+    def moved_to(self, source: RowSource) -> Clock:
+        """The same clock on a source that wraps the first one and counts from where it is now."""
+        moved = Clock(source)
+        moved._first_pass, moved._began = source.passes - self.now()[0], self._began
+        return moved
+
+
+def gradient_record(
+    stage: str, gradient: MeanResult, move: Array, signal: Array, passes: int, seconds: float
+) -> Iteration:
+    """The record of a stage that computed a robust gradient and moved the signal."""
+    return Iteration(
+        stage,
+        moved=float(np.linalg.norm(move)) / max(float(np.linalg.norm(signal)), _TINY),
+        gradient_norm=float(np.linalg.norm(gradient.location)),
+        certificate=float(gradient.top_variance),
+        removed=float(gradient.removed),
+        passes=passes,
+        seconds=seconds,
+    )

@@ -1,0 +1,81 @@
+"""Standard errors: intervals that hold as often as they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from robustphase import RobustPhaseRetrieval
+from robustphase.estimator.standard_errors import influence_slopes
+from robustphase.simulate import make_world
+
+NOISES = ("gaussian", "student", "pareto", "lognormal")
+ATTACKS = ("none", "huge", "decoy", "leverage", "erase")
+
+
+def covered(noise, attack, seed, noise_mean="zero"):
+    background = 3.0 if noise_mean == "unknown" else 0.0
+    level = 0.0 if attack == "none" else 0.1
+    world = make_world(20, 1000, contamination=level, attack=attack, noise=noise, noise_mean=background, seed=seed)
+    model = RobustPhaseRetrieval(0.1, noise_mean=noise_mean).fit(*world)
+    signal = model.signal_ * np.sign(model.signal_ @ world.truth)
+    return np.abs(signal - world.truth) < 1.96 * model.standard_errors(*world)
+
+
+def test_nominal_95_percent_intervals_hold_95_times_in_a_hundred():
+    hits = {
+        noise: np.concatenate([covered(noise, attack, seed) for attack in ATTACKS for seed in range(4)])
+        for noise in NOISES
+    }
+    # 1600 nearly independent entries at true coverage 0.95 have a standard deviation of 0.0055: the bounds are five of them.
+    pooled = np.mean(list(hits.values()))
+    assert 0.92 <= pooled <= 0.98
+    # 400 entries each, standard deviation 0.011; the same worlds are shared between attacks, so allow for four of them.
+    for noise, hit in hits.items():
+        assert 0.90 <= hit.mean() <= 0.995, noise
+
+
+def test_a_fitted_background_does_not_spoil_them():
+    hits = np.concatenate([covered(noise, "decoy", seed, "unknown") for noise in NOISES for seed in range(4)])
+    # 320 entries, standard deviation 0.012.
+    assert 0.90 <= hits.mean() <= 0.995
+
+
+def test_they_scale_with_the_signal_and_shrink_with_the_sample():
+    small, large = (make_world(15, 600, attack="leverage", norm=norm, seed=0) for norm in (1e-6, 1e6))
+    errors = [RobustPhaseRetrieval().fit(*world).standard_errors(*world) for world in (small, large)]
+    assert_allclose(errors[1], 1e12 * errors[0], rtol=1e-6)
+    many = make_world(15, 5400, attack="leverage", norm=1e6, seed=0)
+    ratio = RobustPhaseRetrieval().fit(*many).standard_errors(*many).mean() / errors[1].mean()
+    # Nine times the samples: a third, up to the error of the estimates themselves.
+    assert 0.2 < ratio < 0.5
+
+
+@pytest.mark.parametrize(("degrees", "skew"), [(2.5, 1.0), (4.0, 3.0), (40.0, 0.5)])
+def test_slopes_are_the_derivative_of_the_influence(rng, degrees, skew):
+    scale, density, share = 0.7, 0.05, 0.1
+    residuals = scale * rng.standard_t(3, 500)
+
+    def law(r):
+        stretch = np.where(r > 0, skew, 1.0)
+        squares = (r / (stretch * scale)) ** 2
+        likely = (1 - share) * 2 / (1 + skew) / scale * (1 + squares / degrees) ** (-(degrees + 1) / 2)
+        clean = likely / (likely + share * density)
+        return clean, clean * (degrees + 1) / (degrees + squares) / stretch**2
+
+    h = 1e-6
+    numeric = (law(residuals + h)[1] * (residuals + h) - law(residuals - h)[1] * (residuals - h)) / (2 * h)
+    inside = np.abs(residuals) > 2 * h
+    assert_allclose(influence_slopes(residuals, *law(residuals), scale)[inside], numeric[inside], atol=1e-5)
+
+
+def test_they_need_the_data_of_a_polished_fit(world):
+    rough = RobustPhaseRetrieval(polish=False).fit(*world)
+    with pytest.raises(ValueError, match="polish=True"):
+        rough.standard_errors(*world)
+    model = RobustPhaseRetrieval().fit(*world)
+    with pytest.raises(ValueError, match=r"the data of the fit, 1000 samples, got 999"):
+        model.standard_errors(world.A[:-1], world.y[:-1])
+    with pytest.raises(ValueError, match="not followed by partial_fit"):
+        model.partial_fit(*world).standard_errors(*world)
