@@ -78,4 +78,6 @@ def test_rows_at_returns_the_rows_asked_for_in_their_order(field, rng):
 
 def test_rows_at_reads_through_wrappers(rng):
     rows, matrix = rng.standard_normal((60, 4)), rng.standard_normal((4, 4))
-    assert_allclose(rows_at(TransformedRows(MemoryRows(rows, block_rows=7), matrix), np.array([5, 40])), rows[[5, 40]] @ matrix)
+    assert_allclose(
+        rows_at(TransformedRows(MemoryRows(rows, block_rows=7), matrix), np.array([5, 40])), rows[[5, 40]] @ matrix
+    )

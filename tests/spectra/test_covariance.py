@@ -56,7 +56,7 @@ def test_clean_data_is_hardly_touched():
 def test_exact_copies_are_taken_together_even_beyond_the_budget():
     # 12 percent are copies of one point and its mirror image where 10 percent were stated: an excess of this size is
     # blatant, and a group of equals is not safe for being larger than the room that is left.
-    rng, points, truth, hidden = anisotropic(0)
+    _, points, truth, hidden = anisotropic(0)
     points[:180], points[180:360] = 12 * hidden, -12 * hidden
     result = robust_covariance(points, 0.1, assume_centered=True)
     assert_allclose(result.weights[:360], 0)
@@ -152,7 +152,7 @@ def test_without_trimming_the_min_max_estimate_is_the_second_moment(rng):
 def test_the_min_max_estimate_is_refused_where_it_cannot_be_computed(rng):
     with pytest.raises(ValueError, match=r'at most 20 dimensions, got 21.*Use method="filter"'):
         robust_covariance(rng.standard_normal((50, 21)), 0.1, "minmax")
-    with pytest.raises(ValueError, match='complex128. Use method="filter"'):
+    with pytest.raises(ValueError, match=r'complex128\. Use method="filter"'):
         robust_covariance(rng.standard_normal((50, 2)) * 1j, 0.1, "minmax")
     with pytest.raises(TypeError, match="contamination must be a number"):
         robust_covariance(rng.standard_normal((50, 2)), "auto", "minmax")

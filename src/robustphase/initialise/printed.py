@@ -121,9 +121,7 @@ def top_eigenvector(matrix: Array) -> Array:
     return vector
 
 
-def _covariance_direction(
-    view: ScaledRows, level: float | str, covariance: str, usable: Array
-) -> tuple[Array, Array]:
+def _covariance_direction(view: ScaledRows, level: float | str, covariance: str, usable: Array) -> tuple[Array, Array]:
     if covariance == "minmax":
         points = view.columns(slice(None))[usable]
         estimate = robust_covariance(points, level, "minmax", assume_centered=True)

@@ -21,6 +21,10 @@ from robustphase.rows.source import Array
 GAP = 0.05
 #: Random directions to begin with, where the dimension does not ask for more.
 FEWEST = 200
+#: New random directions per round and dimension, and starts of the ascent per dimension.
+PROBES, STARTS = 100, 10
+#: Directions whose misfit is below this share of the largest leave the programme.
+LOOSE = 0.6
 
 
 class MinMaxSolution(NamedTuple):
@@ -31,27 +35,36 @@ class MinMaxSolution(NamedTuple):
     rounds: int
 
 
-def minmax_covariance(points: Array, contamination: float, *, max_rounds: int = 40, seed: int = 0) -> MinMaxSolution:
+def minmax_covariance(points: Array, contamination: float, *, max_rounds: int = 60, seed: int = 0) -> MinMaxSolution:
     """Solve the min-max problem for centred points of shape (N, n)."""
     count, n = points.shape
     trimmed = min(int(np.ceil(contamination * count)), count - 1)
     rng = np.random.default_rng(seed)
-    directions = _unit_rows(np.vstack((np.eye(n), rng.standard_normal((max(6 * n * n, FEWEST), n)))))
-    best: MinMaxSolution | None = None
-    for round_ in range(1, max_rounds + 1):
+    directions = _unit_rows(np.vstack((np.eye(n), rng.standard_normal((max(n * (n + 1), FEWEST), n)))))
+    best, least, bound, rounds, gap = np.zeros((n, n)), np.inf, 0.0, 0, np.inf
+    while gap > GAP and rounds < max_rounds:
+        rounds += 1
         targets = trimmed_moments(points, directions, trimmed)
-        matrix, bound = _closest_matrix(directions, targets)
-        found, misfits = _worst_fits(points, matrix, trimmed, directions, targets)
+        matrix, value = _closest_matrix(directions, targets)
+        probes = _unit_rows(rng.standard_normal((PROBES * n, n)))
+        found, misfits = _worst_fits(
+            points,
+            matrix,
+            trimmed,
+            np.vstack((directions, probes)),
+            np.concatenate((targets, trimmed_moments(points, probes, trimmed))),
+            starts=STARTS * n,
+        )
+        worst = float(misfits.max())
+        if worst < least:
+            best, least = matrix, worst
+        bound = max(bound, value)
         # Roundings of the linear programme are all there is when the bound is at zero.
-        scale = max(bound, 1e-9 * float(np.abs(targets).max()))
-        gap = max(float(misfits.max()) / scale - 1.0, 0.0)
-        if best is None or gap < best.gap:
-            best = MinMaxSolution(matrix, gap, round_)
-        if gap <= GAP:
-            break
-        directions = np.vstack((directions, found))
-    assert best is not None
-    return best
+        gap = max(least / max(bound, 1e-9 * float(np.abs(targets).max())) - 1.0, 0.0)
+        # Directions that fit with room to spare only make the programme larger; without them its value is still a bound.
+        needed = _misfits(matrix, directions, targets) > LOOSE * value
+        directions = np.vstack((directions[needed], found[misfits > value]))
+    return MinMaxSolution(best, gap, rounds)
 
 
 def trimmed_moments(points: Array, directions: Array, trimmed: int) -> Array:
@@ -93,11 +106,10 @@ def _closest_matrix(directions: Array, targets: Array) -> tuple[Array, float]:
 
 
 def _worst_fits(
-    points: Array, matrix: Array, trimmed: int, directions: Array, targets: Array, *, starts: int = 24, steps: int = 40
+    points: Array, matrix: Array, trimmed: int, directions: Array, targets: Array, *, starts: int, steps: int = 40
 ) -> tuple[Array, Array]:
     """Ascend ``|vᵀM v − E(v)|`` from the directions that fit worst and from eigenvectors; unit rows and their misfits."""
-    misfit = np.abs(np.einsum("ij,jk,ik->i", directions, matrix, directions) - targets)
-    top = directions[np.argsort(-misfit)[:starts]]
+    top = directions[np.argsort(-_misfits(matrix, directions, targets))[:starts]]
     current = _unit_rows(np.vstack((top, np.linalg.eigh(matrix)[1].T)))
     kept = points.shape[0] - trimmed
     # Each start has its own step: one that still gains must not keep the others from settling.
@@ -125,6 +137,10 @@ def _signed_gap(points: Array, matrix: Array, trimmed: int, directions: Array) -
     return np.asarray(np.einsum("ij,jk,ik->i", directions, matrix, directions)) - trimmed_moments(
         points, directions, trimmed
     )
+
+
+def _misfits(matrix: Array, directions: Array, targets: Array) -> Array:
+    return np.asarray(np.abs(np.einsum("ij,jk,ik->i", directions, matrix, directions) - targets))
 
 
 def _unit_rows(vectors: Array) -> Array:
