@@ -1,6 +1,6 @@
 """The default start under every adversary: best and chosen candidate, cost against a plain spectral start.
 
-``python -m benchmarks start [seeds]`` writes docs/_generated/start.md.
+``python -m benchmarks.start [seeds]`` writes docs/_generated/start.md.
 """
 
 from __future__ import annotations

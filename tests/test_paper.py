@@ -42,8 +42,8 @@ def near_start(oracle, relative=0.1):
 @pytest.mark.parametrize("mean_estimator", ["filter", "mmw"])
 @pytest.mark.parametrize(("algorithm", "paired"), [(algorithm_2, False), (algorithm_4, True)])
 def test_robust_descent_on_fresh_contaminated_batches_converges(algorithm, paired, mean_estimator):
-    # The statistical error of one gradient is below 0.02 here; from a start at 0.1 the descent must end below 0.05. The
-    # median of three runs misses this with probability below 1e-3.
+    # From a start at 0.1. Over 10 other seeds the error ends at 0.001 to 0.003 with deviation 0.001: the median of three runs
+    # is above 0.01 with probability below 1e-6.
     errors = []
     for seed in range(3):
         oracle = oracle_for(seed, paired=paired, contamination=0.01)
@@ -56,7 +56,7 @@ def test_robust_descent_on_fresh_contaminated_batches_converges(algorithm, paire
             random_state=seed,
         )
         errors.append(distance(x, oracle.truth))
-    assert np.median(errors) < 0.05
+    assert np.median(errors) < 0.01
 
 
 @pytest.mark.parametrize(("algorithm", "paired"), [(algorithm_2, False), (algorithm_4, True)])
@@ -108,7 +108,7 @@ def test_no_batches_mean_no_steps():
     ("procedure", "algorithm", "paired"), [(procedure_1, algorithm_2, False), (procedure_3, algorithm_4, True)]
 )
 def test_start_and_descent_together_recover_the_signal(procedure, algorithm, paired):
-    # Errors end near 0.02; 0.1 for the median of three has a probability below 1e-3 of being missed.
+    # Over 12 other seeds errors end at 0.001 to 0.003: 0.01 is missed by the median of three with probability below 1e-6.
     errors = []
     for seed in range(3):
         oracle = oracle_for(seed, paired=paired, contamination=0.002)
@@ -116,7 +116,7 @@ def test_start_and_descent_together_recover_the_signal(procedure, algorithm, pai
         start = procedure(A, y, contamination=0.002, delta=0.05, configuration="covariance")
         x = algorithm(start, oracle.batches(20, 3000), contamination=0.002, delta=0.05)
         errors.append(distance(x, oracle.truth))
-    assert np.median(errors) < 0.1
+    assert np.median(errors) < 0.01
 
 
 @pytest.mark.parametrize("procedure", [procedure_1, procedure_3])

@@ -36,11 +36,12 @@ def sine(u, v):
 @CONFIGURATIONS
 @MODELS
 def test_direction_and_scale_survive_a_loud_second_signal(configuration, paired):
-    # Sines scatter by 0.03 around 0.05 to 0.1, so 0.2 is missed by the median of five with probability below 1e-6. The scale
-    # is biased downwards by trimming, most of all that of Procedure 3 (erratum A5).
+    # Over 20 other seeds the sines are at worst 0.15 with deviation 0.044 (Procedure 3, covariance), so the median of five
+    # is above 0.25 with probability below 1e-4. The scale is biased downwards by trimming, most of all that of Procedure 3
+    # (erratum A5): 0.83 with deviation 0.05.
     worlds = [world_for(paired, seed) for seed in range(5)]
     starts = [start(world, configuration=configuration, paired=paired) for world in worlds]
-    assert np.median([sine(s.direction, w.truth) for s, w in zip(starts, worlds, strict=True)]) < 0.2
+    assert np.median([sine(s.direction, w.truth) for s, w in zip(starts, worlds, strict=True)]) < 0.25
     assert (0.65 if paired else 0.9) < np.median([s.squared_norm for s in starts]) < 1.15
     for s in starts:
         assert np.linalg.norm(s.direction) == pytest.approx(1)
