@@ -169,7 +169,7 @@ def filter_points(
     centre, distances, *_ = geometric_median(
         view, start=pilot_start, weights=keep.astype(np.float64), max_iter=0 if centred else 8
     )
-    keep &= near(distances, keep, contamination)
+    keep &= near(distances, keep, contamination, strict=strict)
     guess = start.directions if start is not None else None
     if guess is None:
         guess = moment_directions(view, keep, centre, distances)
@@ -191,10 +191,15 @@ def filter_points(
     return Filtered(keep, worst, rounds, taken == 0 and unexplained <= 1 + limits.slack)
 
 
-def near(distances: Array, keep: Array, contamination: float | str) -> Array:
-    """Which points are close enough to the centre to be looked at in detail."""
+def near(distances: Array, keep: Array, contamination: float | str, *, strict: bool = False) -> Array:
+    """Which points are close enough to the centre to be looked at in detail; ``strict`` drops no more than the budget."""
     level = 0.01 if isinstance(contamination, str) else max(contamination, 0.01)
-    chosen: Array = distances <= PRUNE * typical_distance(distances[keep]) / np.sqrt(level)
+    limit = PRUNE * typical_distance(distances[keep]) / np.sqrt(level)
+    if strict and not isinstance(contamination, str):
+        # Clouds that are peaked at their centre have clean points at many median distances.
+        spared = max(int(keep.sum() - np.ceil(contamination * keep.size)), 1) - 1
+        limit = max(limit, float(np.partition(distances[keep], spared)[spared]))
+    chosen: Array = distances <= limit
     return chosen
 
 

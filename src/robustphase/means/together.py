@@ -244,7 +244,7 @@ def filter_together(clouds: ColumnClouds, usable: Array, contamination: float | 
         return Kept(keep, np.full(k, np.nan), 0, calm=True)
     centres, distances = geometric_medians(clouds, usable)
     for i in range(k):
-        keep[:, i] &= near(distances[:, i], keep[:, i], contamination)
+        keep[:, i] &= near(distances[:, i], keep[:, i], contamination, strict=True)
     guesses = _combined(clouds, keep, distances, moment_coefficients, centres)
     ordinary = _combined(clouds, keep, distances, _ordinary_coefficients, np.zeros_like(centres))
     limits = [limits_for(distances[keep[:, i], i], contamination, strict=True) for i in range(k)]
