@@ -14,4 +14,5 @@ html_title = "robustphase"
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
 autosummary_generate = True
 numpydoc_show_class_members = False
-suppress_warnings = ["myst.xref_missing"]
+# The score method inherited from scikit-learn refers to a label of its own user guide.
+suppress_warnings = ["myst.xref_missing", "ref.ref"]
