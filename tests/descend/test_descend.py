@@ -10,11 +10,11 @@ from robustphase import distance
 from robustphase.descend import gradient_points, robust_gradient
 from robustphase.descend.consistency import consistent_samples
 from robustphase.descend.gauss_newton import gauss_newton_step
-from robustphase.descend.objective import Data, evaluate
+from robustphase.descend.objective import Data
 from robustphase.descend.polish import polish
-from robustphase.descend.race import distinct_signals, newton_proposals, race
+from robustphase.descend.race import distinct_signals, line_up, newton_proposals, pull, race
 from robustphase.descend.relaxation import Relaxation
-from robustphase.likelihood import response_density
+from robustphase.likelihood import mixture_weights, response_density
 from robustphase.rows import MemoryRows, squared_loss_gradient
 from robustphase.simulate import make_world
 
@@ -68,25 +68,55 @@ def test_a_newton_proposal_is_exact_in_the_population(rng):
     # With 200000 samples and three unknowns the sample moments are the population's to about 1 %.
     world = make_world(3, 200_000, contamination=0.0, attack="none", noise="none", noise_std=0.0, seed=0)
     x = (world.truth * 1.001)[:, None]
-    data = data_of(world)
-    s = world.A @ x
-    proposal = newton_proposals(data, x, s, world.y[:, None] - s**2, np.ones((world.y.size, 1)))
+    # A huge scale weighs all samples alike.
+    pulled = pull(data_of(world), x, np.zeros(1), np.array([1e6]))
+    proposal, shift = newton_proposals(x, pulled, unknown_mean=False)
     assert np.linalg.norm(x[:, 0] + proposal[:, 0] - world.truth) < 0.1 * 0.001
+    assert shift == 0
+
+
+def test_the_pull_is_what_its_sums_say(rng):
+    world = make_world(7, 500, contamination=0.1, attack="decoy", seed=3)
+    data, X, b, scales = data_of(world), rng.standard_normal((7, 3)), rng.standard_normal(3), np.array([0.5, 1.0, 2.0])
+    s = world.A @ X
+    r = world.y[:, None] - s**2 - b
+    w = mixture_weights(r, data.density, scales, data.contamination)[0] * data.weights[:, None]
+    pulled = pull(data, X, b, scales)
+    assert_allclose(pulled.force, world.A.T @ (w * r * s), rtol=1e-9, atol=1e-9)
+    assert_allclose(pulled.residuals, r, rtol=1e-12, atol=1e-12)
+    sums = (w.sum(axis=0), (w * r).sum(axis=0), (w * s**2).sum(axis=0), (w * s**4).sum(axis=0))
+    for ours, plain in zip((pulled.mass, pulled.drift, pulled.second, pulled.fourth), sums, strict=True):
+        assert_allclose(ours, plain, rtol=1e-10)
 
 
 def test_the_race_brings_rough_candidates_to_the_signal(rng):
     world = make_world(40, 2000, contamination=0.1, attack="decoy", seed=1)
     rough = world.truth[:, None] + 0.5 * rng.standard_normal((40, 3)) / np.sqrt(40)
-    signals, _, fit = race(data_of(world), rough, np.zeros(3), 12)
-    assert max(distance(signals[:, k], world.truth) for k in range(3)) < 0.12
-    assert fit.scores.min() > evaluate(data_of(world), rough, np.zeros(3)).scores.max()
+    before = line_up(data_of(world), rough, np.zeros(3))
+    after = race(data_of(world), before, 12)
+    assert max(distance(after.signals[:, k], world.truth) for k in range(3)) < 0.12
+    assert after.fit.scores.min() > before.fit.scores.max()
+
+
+def test_a_candidate_runs_alike_alone_and_in_a_field(rng):
+    world = make_world(20, 1000, contamination=0.1, attack="decoy", seed=1)
+    rough = world.truth[:, None] + 0.5 * rng.standard_normal((20, 3)) / np.sqrt(20)
+    together = race(data_of(world), line_up(data_of(world), rough, np.zeros(3)), 4)
+    chosen = np.array([2])
+    alone = race(data_of(world), line_up(data_of(world), rough[:, chosen], np.zeros(1)), 4)
+    assert_allclose(together.only(chosen).signals, alone.signals, rtol=1e-9)
+    # Steps go on after a stretch as if there had been no look at the field.
+    assert_allclose(
+        race(data_of(world), together.only(chosen), 3).signals, race(data_of(world), alone, 3).signals, rtol=1e-9
+    )
 
 
 def test_the_race_fits_a_background_when_asked(rng):
     world = make_world(30, 3000, contamination=0.05, attack="huge", noise_mean=3.0, seed=2)
-    signals, backgrounds, _ = race(data_of(world, unknown_mean=True), 1.2 * world.truth[:, None], np.zeros(1), 12)
-    assert distance(signals[:, 0], world.truth) < 0.12
-    assert backgrounds[0] == pytest.approx(3.0, abs=0.15)
+    data = data_of(world, unknown_mean=True)
+    done = race(data, line_up(data, 1.2 * world.truth[:, None], np.zeros(1)), 12)
+    assert distance(done.signals[:, 0], world.truth) < 0.12
+    assert done.backgrounds[0] == pytest.approx(3.0, abs=0.15)
 
 
 def test_the_polish_is_as_good_as_least_squares_on_the_clean_samples():
@@ -128,9 +158,11 @@ def test_relaxation_finds_the_length_that_a_linear_map_needs():
     # Proposals D = −c x of a linear problem: the right factor is 1/c, whatever c is.
     relaxation, x = Relaxation(1.0), np.ones((5, 2))
     proposals = -np.array([0.3, 1.6]) * x
-    x = x + relaxation(np.full((5, 2), 1e9), proposals) * proposals
-    proposals = -np.array([0.3, 1.6]) * x
-    assert_allclose(relaxation(np.full((5, 2), 1e9), proposals), [1 / 0.3, 1 / 1.6], rtol=1e-6)
+    relaxation = relaxation.after(proposals)
+    x = x + relaxation.factors(np.full((5, 2), 1e9)) * proposals
+    relaxation = relaxation.after(-np.array([0.3, 1.6]) * x)
+    assert_allclose(relaxation.factors(np.full((5, 2), 1e9)), [1 / 0.3, 1 / 1.6], rtol=1e-6)
+    assert_allclose(relaxation.only(np.array([1])).factors(np.full((5, 1), 1e9)), [1 / 1.6], rtol=1e-6)
 
 
 def test_distinct_signals_treats_opposite_signs_as_one():

@@ -40,6 +40,10 @@ class Fit(NamedTuple):
     scales: Array
     scores: Array
 
+    def only(self, chosen: Array) -> Fit:
+        """Some of the candidates."""
+        return Fit(*(part[..., chosen] for part in self))
+
 
 def evaluate(data: Data, signals: Array, backgrounds: Array) -> Fit:
     """Fit of the candidates in the columns of ``signals``: one pass."""

@@ -55,7 +55,7 @@ def polish(
     scale: float,
     *,
     last: NoiseFit | None = None,
-    max_iter: int = 14,
+    max_iter: int = 25,
     max_inner: int = 20,
     tol: float = 3e-4,
 ) -> Polished:
@@ -94,7 +94,8 @@ def polish(
             max_inner=max_inner,
             tol=max(min(0.1, 3 * moves[-1]) if moves else 0.1, 1e-6),
         )
-        factor = relaxation(signals, step.signals)
+        relaxation = relaxation.after(step.signals)
+        factor = relaxation.factors(signals)
         power = float(abs2(signals).sum())
         moves.append(float(np.linalg.norm(step.signals)) / np.sqrt(power))
         signals, backgrounds = signals + factor * step.signals, backgrounds + factor * step.backgrounds

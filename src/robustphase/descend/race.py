@@ -7,13 +7,15 @@ likelihood, so samples that a candidate cannot explain hardly pull.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from robustphase.descend.objective import Data, Fit, evaluate
 from robustphase.descend.relaxation import Relaxation
-from robustphase.rows import adjoint
-from robustphase.rows.passes import abs2
-from robustphase.rows.source import Array
+from robustphase.likelihood import mixture_weights, residual_scales
+from robustphase.rows.passes import abs2, adjoint_block, project_block
+from robustphase.rows.source import Array, Parts
 
 
 def first_factor(m: int, n: int) -> float:
@@ -21,54 +23,107 @@ def first_factor(m: int, n: int) -> float:
     return float(1.9 / (1 + np.sqrt(3 * n / m)) ** 2)
 
 
-def race(data: Data, signals: Array, backgrounds: Array, steps: int) -> tuple[Array, Array, Fit]:
-    """Move all candidates by ``steps`` steps.
+class Field(NamedTuple):
+    """Candidates in a race.
 
-    Parameters
+    Attributes
     ----------
-    data : Data
-        The samples.
     signals : ndarray of shape (n, k)
-        Candidates, one per column.
+        One candidate per column.
     backgrounds : ndarray of shape (k,)
         Their backgrounds.
-    steps : int
-        Number of steps; each takes two passes for all candidates together.
-
-    Returns
-    -------
-    signals, backgrounds
-        The candidates moved.
-    Fit
+    fit : Fit
         How they fit.
+    relaxation : Relaxation
+        How long their steps have become.
     """
+
+    signals: Array
+    backgrounds: Array
+    fit: Fit
+    relaxation: Relaxation
+
+    def only(self, chosen: Array) -> Field:
+        """Some of the candidates."""
+        return Field(
+            self.signals[:, chosen], self.backgrounds[chosen], self.fit.only(chosen), self.relaxation.only(chosen)
+        )
+
+
+def line_up(data: Data, signals: Array, backgrounds: Array) -> Field:
+    """Candidates at the start of a race: one pass."""
     relaxation = Relaxation(first_factor(*data.source.shape))
-    fit = evaluate(data, signals, backgrounds)
+    return Field(signals, backgrounds, evaluate(data, signals, backgrounds), relaxation)
+
+
+def race(data: Data, field: Field, steps: int) -> Field:
+    """Move all candidates by ``steps`` steps: one pass each for all candidates together, and one to see how they fit."""
+    signals, backgrounds, scales = field.signals, field.backgrounds, field.fit.scales
+    relaxation = field.relaxation
     for _ in range(steps):
-        residuals, weights = fit.residuals, fit.weights
-        if data.unknown_mean:
-            shift = (weights * residuals).sum(axis=0) / weights.sum(axis=0)
-            backgrounds, residuals = backgrounds + shift, residuals - shift
-        proposals = newton_proposals(data, signals, fit.projections, residuals, weights)
-        signals = signals + relaxation(signals, proposals) * proposals
-        fit = evaluate(data, signals, backgrounds)
-    return signals, backgrounds, fit
+        pulled = pull(data, signals, backgrounds, scales)
+        proposals, shifts = newton_proposals(signals, pulled, unknown_mean=data.unknown_mean)
+        relaxation = relaxation.after(proposals)
+        signals, backgrounds = signals + relaxation.factors(signals) * proposals, backgrounds + shifts
+        # The scale before the step: a fresh one would ask for a pass of its own, and is the same in the end.
+        scales = residual_scales(pulled.residuals, data.weights > 0, data.contamination)
+    return Field(signals, backgrounds, evaluate(data, signals, backgrounds), relaxation)
 
 
-def newton_proposals(data: Data, signals: Array, projections: Array, residuals: Array, weights: Array) -> Array:
-    """Steps of all candidates, shape (n, k): one pass."""
-    total = weights.sum(axis=0)
+class Pull(NamedTuple):
+    """Weighted sums over the samples, for k candidates.
+
+    Attributes
+    ----------
+    force : ndarray of shape (n, k)
+        ``Σ w r s a``.
+    mass, drift, second, fourth : ndarray of shape (k,)
+        ``Σ w``, ``Σ w r``, ``Σ w |s|²`` and ``Σ w |s|⁴``.
+    residuals : ndarray of shape (m, k)
+        ``r = y − |s|² − b``.
+    """
+
+    force: Array
+    mass: Array
+    drift: Array
+    second: Array
+    fourth: Array
+    residuals: Array
+
+
+def pull(data: Data, signals: Array, backgrounds: Array, scales: Array) -> Pull:
+    """What the samples ask of each candidate, with weights for residuals of the given scales: one pass."""
+
+    def kernel(block: Array, y: Array, density: Array, w: Array) -> Parts:
+        projections = project_block(block, signals)
+        energy = abs2(projections)
+        residuals = y[:, np.newaxis] - energy - backgrounds
+        weights = mixture_weights(residuals, density, scales, data.contamination)[0]
+        weights *= w[:, np.newaxis]
+        pulling = weights * residuals
+        curving = weights * energy
+        sums = (pulling.sum(axis=0), weights.sum(axis=0), curving.sum(axis=0), (curving * energy).sum(axis=0))
+        return Parts(sums=(adjoint_block(block, pulling * projections), *sums), rows=(residuals,))
+
+    parts = data.source.reduce(kernel, (data.responses, data.density, data.weights))
+    force, drift, mass, second, fourth = parts.sums
+    return Pull(force, mass, drift, second, fourth, parts.rows[0])
+
+
+def newton_proposals(signals: Array, pulled: Pull, *, unknown_mean: bool) -> tuple[Array, Array]:
+    """Steps of all candidates, shape (n, k), and of their backgrounds, shape (k,)."""
+    mass, second, fourth = pulled.mass, pulled.second, pulled.fourth
     power = abs2(signals).sum(axis=0)
-    energy = abs2(projections)
-    second, fourth = (weights * energy).sum(axis=0), (weights * energy**2).sum(axis=0)
     # Half of the energy of a complex row lies in the phase, which changes nothing.
-    across = np.maximum((1.0 if np.iscomplexobj(signals) else 2.0) * second, 0.2 * power * total)
-    profiled = second**2 / total if data.unknown_mean else 0.0
-    along = np.maximum(2 * (fourth - profiled) / power, 0.3 * power * total)
-    pull = adjoint(data.source, weights * residuals * projections)
-    share = np.vecdot(signals.T, pull.T) / power
-    proposals: Array = pull / across + signals * (share * (1 / along - 1 / across))
-    return proposals
+    across = np.maximum((1.0 if np.iscomplexobj(signals) else 2.0) * second, 0.2 * power * mass)
+    profiled = second**2 / mass if unknown_mean else 0.0
+    along = np.maximum(2 * (fourth - profiled) / power, 0.3 * power * mass)
+    shifts = pulled.drift / mass if unknown_mean else np.zeros_like(mass)
+    # A background that moves takes Σ w s a from the force; for the population that is a multiple of the signal.
+    force = pulled.force - signals * (shifts * second / power)
+    share = np.vecdot(signals.T, force.T) / power
+    proposals: Array = force / across + signals * (share * (1 / along - 1 / across))
+    return proposals, shifts
 
 
 def distinct_signals(signals: Array, scores: Array, most: int, apart: float) -> Array:

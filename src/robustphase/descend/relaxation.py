@@ -6,47 +6,54 @@ weights follow slowly. Irons and Tuck's rule (Aitken's, for vectors) reads the r
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from robustphase.rows.source import Array
 
 #: No step may be longer than this fraction of the signal.
 LONGEST = 0.5
+_TINY = float(np.finfo(np.float64).tiny)
 
 
-class Relaxation:
+class Relaxation(NamedTuple):
     """One relaxation factor per candidate, adapted from step to step.
 
-    Parameters
+    Attributes
     ----------
-    first : float
-        Factor of the first step.
+    factor : ndarray of shape (k,) or float
+        Present factors; before the first step a single one for all.
     least, most : float
-        Bounds of the later ones.
+        Bounds of the adapted factors.
+    proposals : ndarray of shape (n, k), optional
+        The last proposals.
     """
 
-    def __init__(self, first: float, least: float = 0.4, most: float = 4.0) -> None:
-        self._factor: Array = np.array(first)
-        self._least, self._most = least, most
-        self._last: Array | None = None
+    factor: Array | float
+    least: float = 0.4
+    most: float = 4.0
+    proposals: Array | None = None
 
-    def only(self, chosen: Array) -> None:
-        """Forget all candidates but the chosen ones."""
-        self._factor = self._factor[chosen]
-        if self._last is not None:
-            self._last = self._last[:, chosen]
+    def only(self, chosen: Array) -> Relaxation:
+        """Those of some candidates."""
+        if self.proposals is None:
+            return self
+        return self._replace(factor=np.asarray(self.factor)[chosen], proposals=self.proposals[:, chosen])
 
-    def __call__(self, signals: Array, proposals: Array) -> Array:
-        """Factors for proposals of shape (n, k), cut so that no step exceeds ``LONGEST`` of its signal; shape (k,)."""
-        if self._last is None:
-            self._factor = np.full(proposals.shape[1], float(self._factor))
-        else:
-            change = self._last - proposals
-            size = np.vecdot(change.T, change.T).real
-            gained = np.vecdot(change.T, self._last.T).real / np.maximum(size, np.finfo(np.float64).tiny)
-            adapted = np.clip(self._factor * gained, self._least, self._most)
-            self._factor = np.where(size > 0, adapted, self._factor)
-        self._last = proposals
-        lengths = np.maximum(np.linalg.norm(proposals, axis=0), np.finfo(np.float64).tiny)
-        factors: Array = np.minimum(self._factor, LONGEST * np.linalg.norm(signals, axis=0) / lengths)
-        return factors
+    def after(self, proposals: Array) -> Relaxation:
+        """The factors for new proposals of shape (n, k)."""
+        if self.proposals is None:
+            return self._replace(factor=np.full(proposals.shape[1], float(self.factor)), proposals=proposals)
+        change = self.proposals - proposals
+        size = np.vecdot(change.T, change.T).real
+        gained = np.vecdot(change.T, self.proposals.T).real / np.maximum(size, _TINY)
+        adapted = np.clip(self.factor * gained, self.least, self.most)
+        return self._replace(factor=np.where(size > 0, adapted, self.factor), proposals=proposals)
+
+    def factors(self, signals: Array) -> Array:
+        """The factors, cut so that no step exceeds ``LONGEST`` of its signal; shape (k,)."""
+        assert self.proposals is not None
+        lengths = np.maximum(np.linalg.norm(self.proposals, axis=0), _TINY)
+        cut: Array = np.minimum(self.factor, LONGEST * np.linalg.norm(signals, axis=0) / lengths)
+        return cut

@@ -444,6 +444,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.noise_mean_,
             float(confident_level(level, self.delta, samples.source.shape[0])),
             unknown_mean=self.noise_mean == "unknown",
+            weights=self.weights_,
             mean_estimator=self.mean_estimator,
             random_state=self._seed,
         )

@@ -5,6 +5,10 @@ more than any other. The samples are cut into ten bins by rank. Along the signal
 energy and those with small responses too little; an adversary can spoil some bins but hardly all. So candidates are the
 directions of most unusual energy in several groups of bins, of either sign, and in all samples together. Each then learns
 its own weighting of the bins, the energy it sees in them, which sharpens the right ones.
+
+All of them are sought together, in one space that grows from pass to pass (Davidson's method): a pass multiplies the newest
+vectors with the second moments of all ten bins at the price of one, because every row belongs to one bin. Within the space
+any weighting costs nothing, and what one group finds helps all others.
 """
 
 from __future__ import annotations
@@ -13,22 +17,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.rows import RowSource, adjoint, project, sweep
-from robustphase.rows.passes import abs2
-from robustphase.rows.source import Array
+from robustphase.rows import RowSource
+from robustphase.rows.passes import adjoint_block, project_block
+from robustphase.rows.source import Array, Parts
 
 BINS = 10
 #: Groups of bins, as ranges: low, middle and high responses, overlapping.
 GROUPS = ((0, 2), (1, 4), (3, 6), (5, 8), (7, 9), (8, 10), (9, 10), (6, 10))
-#: Directions kept for each group, passes that look for them, and iterations with learned weightings.
+#: Directions kept for each group.
 PER_GROUP = 2
-KRYLOV_DEPTH, LEARNED_ITERATIONS = 6, 10
+#: Vectors of the first pass, passes that follow the groups, and most passes that follow learned weightings.
+FIRST_VECTORS, GROUP_PASSES, LEARNED_PASSES = 12, 3, 4
+#: Steps within the space with learned weightings, between two passes.
+LEARNING_STEPS = 10
+#: A learner is done when its next step would leave the space by less than this fraction.
+SETTLED = 0.1
 #: Directions that learn a weighting of their own: the most unusual ones.
 LEARNERS = 10
 #: Directions whose cosine exceeds these are the same: before learning, and after.
 SAME_BEFORE, SAME_AFTER = 0.9, 0.95
 #: The pull towards the whole second moment is measured against slightly more than its expectation, the identity.
 IDENTITY = 1.02
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 class RankBins(NamedTuple):
@@ -46,7 +56,7 @@ def rank_bins(responses: Array, weights: Array) -> RankBins:
     ranks = np.empty(responses.size)
     ranks[order] = cumulated / cumulated[-1]
     bins = np.clip((ranks * BINS - 1e-9).astype(int), 0, BINS - 1)
-    return RankBins(ranks, bins, np.maximum(np.bincount(bins, weights, BINS), np.finfo(np.float64).tiny))
+    return RankBins(ranks, bins, np.maximum(np.bincount(bins, weights, BINS), _TINY))
 
 
 def candidate_directions(source: RowSource, responses: Array, weights: Array, *, seed: int = 0) -> Array:
@@ -69,71 +79,158 @@ def candidate_directions(source: RowSource, responses: Array, weights: Array, *,
         The most promising first.
     """
     binned = rank_bins(responses, weights)
-    found, strength = unusual_energy(source, bin_weightings(binned, weights), seed)
-    found = found[:, np.argsort(-strength)]
-    chosen = distinct_directions(found, SAME_BEFORE)[:LEARNERS]
-    learned = learn_weightings(source, found[:, chosen], binned, weights)
-    learned = learned[:, distinct_directions(learned, SAME_AFTER)]
-    everything = np.hstack((learned, found))
-    return everything[:, distinct_directions(everything, SAME_AFTER)]
-
-
-def bin_weightings(binned: RankBins, weights: Array) -> Array:
-    """One weighting of the samples per column: groups of bins and a clipped rank, each against all samples; then all."""
-    total = weights / weights.sum()
-    columns = []
-    for low, high in GROUPS:
-        inside = weights * ((binned.bins >= low) & (binned.bins < high))
-        columns.append(inside / max(inside.sum(), np.finfo(np.float64).tiny) - total)
-    monotone = weights * np.clip(binned.ranks, 0.25, 0.95)
-    columns.append(monotone / monotone.sum() - total)
-    return np.stack([*columns, total], axis=1)
-
-
-def unusual_energy(source: RowSource, weightings: Array, seed: int) -> tuple[Array, Array]:
-    """Leading eigenvectors, of either sign, of ``Σ t_j a_j a_jᴴ`` for every weighting t: directions and |eigenvalues|.
-
-    Block Krylov spaces, one per weighting, grown together: each pass multiplies the newest block of all of them.
-    """
-    n, groups = source.shape[1], weightings.shape[1]
-    width = min(PER_GROUP, n)
-    spread = np.repeat(weightings, width, axis=1)
-    # The last weighting is of all samples: its second moment is compared with the identity.
-    shift = np.zeros((groups, 1, 1))
-    shift[-1] = IDENTITY
-    blocks = np.linalg.qr(np.random.default_rng(seed).standard_normal((groups, n, width)))[0]
-    basis = blocks = blocks.astype(np.result_type(source.dtype, np.float64))
-    images = np.empty((groups, n, 0), basis.dtype)
-    while True:
-        product = sweep(source, _side_by_side(blocks), lambda s, t: t * s, (spread,)).total
-        images = np.concatenate((images, _stacked(product, groups) - shift * blocks), axis=2)
-        if basis.shape[2] >= min(KRYLOV_DEPTH * width, n - width + 1):
+    space = Space(source, binned, weights)
+    weightings = group_weightings(binned)
+    n = source.shape[1]
+    space.grow(np.random.default_rng(seed).standard_normal((n, min(FIRST_VECTORS, n))))
+    for _ in range(GROUP_PASSES):
+        space.grow(unusual_energy(space, weightings, 1).residuals)
+    found = unusual_energy(space, weightings, PER_GROUP)
+    coordinates = found.coordinates[:, np.argsort(-found.strengths)]
+    chosen = distinct_directions(coordinates, SAME_BEFORE)[:LEARNERS]
+    learners = coordinates[:, chosen]
+    for _ in range(LEARNED_PASSES):
+        learners, residuals = learn_weightings(space, learners)
+        moving = np.linalg.norm(residuals, axis=0) > SETTLED
+        if not moving.any():
             break
-        newest = images[:, :, -width:]
-        # Twice: the first projection leaves roundings that the next block would amplify.
+        space.grow(residuals[:, moving])
+        learners, coordinates = space.extended(learners), space.extended(coordinates)
+    learners, _ = learn_weightings(space, learners)
+    learners = learners[:, distinct_directions(learners, SAME_AFTER)]
+    everything = np.hstack((learners, coordinates))
+    return space.basis @ everything[:, distinct_directions(everything, SAME_AFTER)]
+
+
+class Space:
+    """An orthonormal basis, and its products with the mean second moment of every bin.
+
+    Attributes
+    ----------
+    basis : ndarray of shape (n, p)
+        The basis.
+    images : ndarray of shape (BINS, n, p)
+        ``M_b Q``, with ``M_b`` the weighted mean of ``a aᴴ`` over the samples of bin b.
+    small : ndarray of shape (BINS, p, p)
+        ``Qᴴ M_b Q``.
+    """
+
+    def __init__(self, source: RowSource, binned: RankBins, weights: Array) -> None:
+        self._source, self._binned, self._weights = source, binned, weights
+        n, dtype = source.shape[1], np.result_type(source.dtype, np.float64)
+        self.shares = binned.mass / binned.mass.sum()
+        self.basis = np.empty((n, 0), dtype)
+        self.images = np.empty((BINS, n, 0), dtype)
+        self.small = np.empty((BINS, 0, 0), dtype)
+
+    def grow(self, vectors: Array) -> None:
+        """Add what is new in ``vectors``: one pass."""
+        new = self._outside(vectors)
+        if new.shape[1] == 0:
+            return
+        totals = bin_products(self._source, new, self._binned.bins, self._weights)
+        self.basis = np.hstack((self.basis, new))
+        self.images = np.concatenate((self.images, totals / self._binned.mass[:, np.newaxis, np.newaxis]), axis=2)
+        small = self.basis.conj().T @ self.images
+        self.small = (small + _adjoints(small)) / 2
+
+    def extended(self, coordinates: Array) -> Array:
+        """Coordinates from before the space grew, in the space as it is."""
+        missing = self.basis.shape[1] - coordinates.shape[0]
+        return np.pad(coordinates, ((0, missing), (0, 0)))
+
+    def _outside(self, vectors: Array) -> Array:
+        """Orthonormal basis of what the vectors have outside the space."""
+        sizes = np.linalg.norm(vectors, axis=0)
+        vectors = vectors[:, sizes > 0] / sizes[sizes > 0]
+        room = self.basis.shape[0] - self.basis.shape[1]
+        # Twice: the first projection leaves roundings that the division by small norms would amplify.
         for _ in range(2):
-            newest = newest - basis @ (_adjoints(basis) @ newest)
-        blocks = np.linalg.qr(newest)[0]
-        basis = np.concatenate((basis, blocks), axis=2)
-    small = _adjoints(basis) @ images
-    values, rotations = np.linalg.eigh((small + _adjoints(small)) / 2)
-    largest = np.argsort(-np.abs(values), axis=1)[:, :width]
-    top = np.take_along_axis(rotations, largest[:, np.newaxis, :], axis=2)
-    return _side_by_side(basis @ top), np.abs(np.take_along_axis(values, largest, axis=1)).ravel()
+            vectors = vectors - self.basis @ (self.basis.conj().T @ vectors)
+        vectors = vectors[:, np.linalg.norm(vectors, axis=0) > NEGLIGIBLE]
+        left, sizes, _ = np.linalg.svd(vectors, full_matrices=False)
+        return left[:, sizes > NEGLIGIBLE][:, :room]
 
 
-def learn_weightings(source: RowSource, directions: Array, binned: RankBins, weights: Array) -> Array:
-    """Power iteration in which each direction weighs the bins by the energy it sees in them, against its average."""
-    bins, total = binned.bins, float(weights.sum())
-    for _ in range(LEARNED_ITERATIONS):
-        projections = project(source, directions)
-        energy = abs2(projections) * weights[:, np.newaxis]
-        mean_energy = np.stack([np.bincount(bins, column, BINS) for column in energy.T]) / binned.mass
-        mean_energy -= (mean_energy @ binned.mass)[:, np.newaxis] / total
-        learned = mean_energy[:, bins].T * weights[:, np.newaxis]
-        product = adjoint(source, learned * projections)
-        directions = product / np.maximum(np.linalg.norm(product, axis=0), np.finfo(np.float64).tiny)
-    return directions
+#: What is smaller than this, relative to the vectors it comes from, is rounding.
+NEGLIGIBLE = 1e-8
+
+
+def bin_products(source: RowSource, vectors: Array, bins: Array, weights: Array) -> Array:
+    """``Σ w_j a_j a_jᴴ V`` over the samples of each bin, shape (BINS, n, k): one pass."""
+
+    def kernel(block: Array, members: Array, w: Array) -> Parts:
+        products = np.empty((BINS, block.shape[1], vectors.shape[1]), np.result_type(block.dtype, np.float64))
+        order = np.argsort(members, kind="stable")
+        edges = np.searchsorted(members[order], np.arange(BINS + 1))
+        for b in range(BINS):
+            chosen = order[edges[b] : edges[b + 1]]
+            # A tenth of the block fits the fastest cache, so collecting its rows costs little.
+            rows = block.take(chosen, axis=0)
+            products[b] = adjoint_block(rows, w[chosen, np.newaxis] * project_block(rows, vectors))
+        return Parts(sums=(products,))
+
+    return source.reduce(kernel, (bins, weights)).sums[0]
+
+
+def group_weightings(binned: RankBins) -> Array:
+    """One weighting of the bins per row: groups of bins and a clipped rank, each against all samples; then all."""
+    shares = binned.mass / binned.mass.sum()
+    rows = []
+    for low, high in GROUPS:
+        inside = np.zeros(BINS)
+        inside[low:high] = shares[low:high]
+        rows.append(inside / max(inside.sum(), _TINY) - shares)
+    monotone = shares * np.clip(np.cumsum(shares) - shares / 2, 0.25, 0.95)
+    rows.append(monotone / monotone.sum() - shares)
+    return np.stack([*rows, shares])
+
+
+class Unusual(NamedTuple):
+    """Directions of unusual energy: coordinates (p, k), residuals (n, k) and |eigenvalues| (k,)."""
+
+    coordinates: Array
+    residuals: Array
+    strengths: Array
+
+
+def unusual_energy(space: Space, weightings: Array, per_group: int) -> Unusual:
+    """Leading Ritz pairs, of either sign, of ``Σ_b t_b M_b`` for every weighting t."""
+    coordinates, residuals, strengths = [], [], []
+    for row, weighting in enumerate(weightings):
+        # The last weighting is of all samples: its second moment is compared with the identity.
+        shift = IDENTITY if row == len(weightings) - 1 else 0.0
+        small = np.tensordot(weighting, space.small, 1) - shift * np.eye(space.small.shape[1])
+        values, vectors = np.linalg.eigh(small)
+        largest = np.argsort(-np.abs(values))[:per_group]
+        vectors, values = vectors[:, largest], values[largest]
+        images = np.tensordot(weighting, space.images @ vectors, 1) - shift * (space.basis @ vectors)
+        coordinates.append(vectors)
+        residuals.append(images - space.basis @ (vectors * values))
+        strengths.append(np.abs(values))
+    return Unusual(np.hstack(coordinates), np.hstack(residuals), np.concatenate(strengths))
+
+
+def learn_weightings(space: Space, coordinates: Array) -> tuple[Array, Array]:
+    """Power iteration in which each direction weighs the bins by the energy it sees in them, against its average.
+
+    Returns the coordinates of the directions, and the part of the next iterates that lies outside the space, shape (n, k).
+    """
+    for _ in range(LEARNING_STEPS):
+        parts = space.small @ coordinates
+        coordinates = np.einsum("bk,bpk->pk", _learned(space, coordinates, parts), parts)
+        coordinates = coordinates / np.maximum(np.linalg.norm(coordinates, axis=0), _TINY)
+    learned = _learned(space, coordinates, space.small @ coordinates)
+    images = np.einsum("bk,bnk->nk", learned, space.images @ coordinates)
+    images /= np.maximum(np.linalg.norm(images, axis=0), _TINY)
+    return coordinates, images - space.basis @ (space.basis.conj().T @ images)
+
+
+def _learned(space: Space, coordinates: Array, parts: Array) -> Array:
+    """Share of each bin times its energy along each direction against the average energy, shape (BINS, k)."""
+    energies = np.einsum("pk,bpk->bk", coordinates.conj(), parts).real
+    learned: Array = space.shares[:, np.newaxis] * (energies - space.shares @ energies)
+    return learned
 
 
 def distinct_directions(vectors: Array, same: float) -> list[int]:
@@ -148,15 +245,3 @@ def distinct_directions(vectors: Array, same: float) -> list[int]:
 
 def _adjoints(stack: Array) -> Array:
     return stack.conj().transpose(0, 2, 1)
-
-
-def _side_by_side(blocks: Array) -> Array:
-    """(groups, n, width) to (n, groups · width)."""
-    groups, n, width = blocks.shape
-    return blocks.transpose(1, 0, 2).reshape(n, groups * width)
-
-
-def _stacked(vectors: Array, groups: int) -> Array:
-    """Inverse of :func:`_side_by_side`."""
-    n = vectors.shape[0]
-    return vectors.reshape(n, groups, -1).transpose(1, 0, 2)

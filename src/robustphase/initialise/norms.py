@@ -56,10 +56,11 @@ def profile_norms(
     unknown_mean: bool,
     seed: int = 0,
 ) -> tuple[Candidates, Candidates]:
-    """The best norm on a grid for each direction; and the natural norm, where the best one is much smaller.
+    """The best full norm on a grid for each direction; and the best norm of all, where that is smaller.
 
     A direction that is somewhat off explains less than the signal does, and then a shrunken signal explains most; so does
-    one whose largest responses were cut off. For those the norm that clean data would suggest is handed on as well.
+    one whose largest responses were cut off. But a descent that starts too long finds its length in a few steps, whereas one
+    that starts too short may lose its direction. So the norms that clean data would suggest, and larger ones, come first.
 
     Parameters
     ----------
@@ -82,22 +83,24 @@ def profile_norms(
     squares = abs2(project(source, directions)[usable])
     y, w, f = responses[usable, np.newaxis], weights[usable], density[usable]
     everyone = np.ones(usable.size, bool)
-    k = directions.shape[1]
-    best, norms, backgrounds = np.full(k, -np.inf), np.ones(k), np.zeros(k)
-    natural: Candidates | None = None
+    tried = []
     for squared_norm in SQUARED_NORMS:
         residuals = y - squared_norm * squares
-        background = np.median(residuals, axis=0) if unknown_mean else np.zeros(k)
+        background = np.median(residuals, axis=0) if unknown_mean else np.zeros(directions.shape[1])
         residuals -= background
         scales = residual_scales(residuals, everyone, contamination)
         value = score(mixture_weights(residuals, f, scales, contamination)[1], w)
-        if squared_norm == NATURAL_SQUARED_NORM:
-            natural = Candidates(directions * np.sqrt(squared_norm), background, value)
-        better = value > best
-        best = np.where(better, value, best)
-        norms = np.where(better, np.sqrt(squared_norm), norms)
-        backgrounds = np.where(better, background, backgrounds)
-    assert natural is not None
-    # Where the likelihood already chose about the natural norm there is nothing to add.
-    shrunk = np.flatnonzero(norms**2 < 0.7 * NATURAL_SQUARED_NORM)
-    return Candidates(directions * norms, backgrounds, best), natural.only(shrunk)
+        tried.append(Candidates(directions * np.sqrt(squared_norm), background, value))
+    ordinary = SQUARED_NORMS.index(NATURAL_SQUARED_NORM)
+    full, _ = _best_of(tried[ordinary:])
+    free, chosen = _best_of(tried)
+    # Where the likelihood chose a full norm there is nothing to add.
+    return full, free.only(np.flatnonzero(chosen < ordinary))
+
+
+def _best_of(tried: list[Candidates]) -> tuple[Candidates, Array]:
+    """For each direction the candidate with the best score, and its place in the list."""
+    chosen = np.argmax([candidates.scores for candidates in tried], axis=0)
+    columns = np.arange(chosen.size)
+    signals, backgrounds, scores = (np.stack(parts)[chosen, ..., columns] for parts in zip(*tried, strict=True))
+    return Candidates(signals.T, backgrounds, scores), chosen

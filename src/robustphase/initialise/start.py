@@ -24,8 +24,8 @@ from robustphase.validation import Samples, check_choice, check_contamination, c
 
 #: Most candidates handed on.
 MOST_CANDIDATES = 16
-#: Most of them that repeat a direction with its natural norm.
-MOST_NATURAL = 4
+#: Most of them that repeat a direction with a shrunken norm.
+MOST_SHRUNKEN = 4
 #: A smaller stated contamination is not believed: a mixture without bad samples trusts every sample.
 LEAST_CONTAMINATION = 0.02
 #: What is assumed when the contamination is to be found out.
@@ -169,7 +169,7 @@ def pose(samples: Samples, contamination: float | str, *, unknown_mean: bool, se
 def start_candidates(problem: Problem, *, seed: int = 0) -> Candidates:
     """At most ``MOST_CANDIDATES`` candidate signals, best score first."""
     directions = candidate_directions(problem.source, problem.responses, problem.weights, seed=seed)
-    found, natural = profile_norms(
+    full, shrunken = profile_norms(
         problem.source,
         problem.responses,
         problem.weights,
@@ -179,8 +179,8 @@ def start_candidates(problem: Problem, *, seed: int = 0) -> Candidates:
         unknown_mean=problem.unknown_mean,
         seed=seed,
     )
-    natural = natural.only(_best(natural, MOST_NATURAL))
-    return found.only(_best(found, MOST_CANDIDATES - natural.scores.size)).joined(natural)
+    shrunken = shrunken.only(_best(shrunken, MOST_SHRUNKEN))
+    return full.only(_best(full, MOST_CANDIDATES - shrunken.scores.size)).joined(shrunken)
 
 
 def _best(candidates: Candidates, most: int) -> Array:

@@ -44,10 +44,8 @@ class NoiseFit(NamedTuple):
     weights: Array
 
 
-def fit_noise(
-    residuals: Array, density: Array, weights: Array, last: NoiseFit, most: float, sweeps: int = 2
-) -> NoiseFit:
-    """A few steps of expectation-maximisation from ``last``, tails and skew by likelihood.
+def fit_noise(residuals: Array, density: Array, weights: Array, last: NoiseFit, most: float) -> NoiseFit:
+    """Tails and skew by likelihood, near those of ``last``; then two steps of expectation-maximisation.
 
     Parameters
     ----------
@@ -63,10 +61,9 @@ def fit_noise(
         Largest share of bad samples.
     """
     scale, degrees, skew, share = last.scale, last.degrees, last.skew, last.contamination
-    for _ in range(sweeps):
-        scale = max(scale, TINY_SCALE)
-        scale, degrees, skew = _choose_law(residuals, density, weights, scale, degrees, skew, share)
-        fitted = _expect(residuals, density, scale, degrees, skew, share)
+    scale, degrees, skew = _choose_law(residuals, density, weights, max(scale, TINY_SCALE), degrees, skew, share)
+    for _ in range(2):
+        fitted = _expect(residuals, density, max(scale, TINY_SCALE), degrees, skew, share)
         scale = float(np.sqrt((fitted.weights * weights) @ residuals**2 / max(fitted.clean @ weights, 1e-300)))
         share = float(np.clip(weights @ (1 - fitted.clean), LEAST, max(most, LEAST)))
     return _expect(residuals, density, max(scale, TINY_SCALE), degrees, skew, share)
@@ -87,16 +84,23 @@ def _expect(residuals: Array, density: Array, scale: float, degrees: float, skew
 def _choose_law(
     residuals: Array, density: Array, weights: Array, scale: float, degrees: float, skew: float, share: float
 ) -> tuple[float, float, float]:
-    """Skew, then tails, of largest likelihood; a change of skew keeps the median width."""
+    """Skew, then tails, of largest likelihood among the neighbours of the last ones; a change of skew keeps the width."""
 
     def likelihood(scale: float, degrees: float, skew: float) -> float:
         likely = (1 - share) * _density(_stretched(residuals, scale, skew)[1], scale, degrees, skew)
         return float(weights @ np.log(likely + share * density))
 
-    widths = {kappa: scale * (1 + skew) / (1 + kappa) for kappa in SKEWS}
-    best_skew = max(SKEWS, key=lambda kappa: likelihood(widths[kappa], degrees, kappa))
-    best_degrees = max(DEGREES, key=lambda nu: likelihood(widths[best_skew], nu, best_skew))
-    return widths[best_skew], best_degrees, best_skew
+    skews = {kappa: scale * (1 + skew) / (1 + kappa) for kappa in _around(SKEWS, skew)}
+    best_skew = max(skews, key=lambda kappa: likelihood(skews[kappa], degrees, kappa))
+    width = skews[best_skew]
+    best_degrees = max(_around(DEGREES, degrees), key=lambda nu: likelihood(width, nu, best_skew))
+    return width, best_degrees, best_skew
+
+
+def _around(choices: tuple[float, ...], last: float) -> tuple[float, ...]:
+    """The last choice and its neighbours."""
+    place = choices.index(last)
+    return choices[max(place - 1, 0) : place + 2]
 
 
 def _stretched(residuals: Array, scale: float, skew: float) -> tuple[Array, Array]:

@@ -4,6 +4,9 @@ At the answer the loss gradients of all samples get a robust mean g, with the va
 certificate. Clean gradients average to within ``C sqrt(ε λ)`` of g (Proposition 2.1), and the risk is curved by at least
 ``2‖x‖²`` near the signal (Lemma 2.1, corrected), so the signal lies within ``‖H⁻¹g‖ + C sqrt(ε λ)/(2‖x‖²)`` of the answer. The
 polish has no such guarantee of its own, so it may not leave the ball around the robust stationary point ``x − H⁻¹g``.
+
+Any weights certify that take away no more than the contamination and leave a small variance, wherever they come from. So the
+engine's own are tried first, at the price of a few passes; the mean estimator runs only where they do not settle the matter.
 """
 
 from __future__ import annotations
@@ -14,12 +17,15 @@ import numpy as np
 
 from robustphase.descend.gradients import gradient_points, robust_gradient
 from robustphase.means import MeanResult
+from robustphase.means.directions import worst_directions
 from robustphase.population import newton_step
-from robustphase.rows import RowSource
+from robustphase.rows import RowSource, ScaledRows
 from robustphase.rows.source import Array
 
 #: The constant of Proposition 2.1, calibrated: clean and attacked runs stay below a third of it.
 CONSTANT = 3.0
+#: Passes that look for the worst direction.
+DEPTH = 4
 
 
 class Certificate(NamedTuple):
@@ -51,17 +57,66 @@ def certify(
     contamination: float,
     *,
     unknown_mean: bool,
+    weights: Array | None = None,
     mean_estimator: str = "filter",
     random_state: Any = None,
 ) -> Certificate:
-    """Check an answer against the robust gradient."""
-    power = float(np.linalg.norm(signal)) ** 2
+    """Check an answer against the robust gradient.
+
+    Parameters
+    ----------
+    source, responses
+        The samples.
+    signal, background
+        The answer.
+    contamination : float
+        ε' of Proposition 2.1.
+    unknown_mean : bool
+        Whether the background was fitted.
+    weights : ndarray of shape (m,), optional
+        Weights of the samples that came with the answer.
+    mean_estimator, random_state
+        Which robust mean to take where these weights do not settle the matter, and where there are none.
+    """
     view = gradient_points(source, responses, signal, background=background)
+    if weights is not None and mean_estimator == "filter":
+        gradient = weighted_gradient(view, (weights >= 0.5).astype(np.float64), signal)
+        certificate = _judge(signal, gradient, max(contamination, gradient.removed), unknown_mean=unknown_mean)
+        if certificate.moved == 0:
+            return certificate
     gradient = robust_gradient(view, contamination, mean_estimator=mean_estimator, random_state=random_state)
+    return _judge(signal, gradient, contamination, unknown_mean=unknown_mean)
+
+
+def weighted_gradient(view: ScaledRows, weights: Array, signal: Array) -> MeanResult:
+    """Mean of the gradients with given weights, and the variance along the worst direction that is left.
+
+    Clean gradients vary most along the signal, and points that move the mean show along the mean, so the search for the
+    worst direction starts from these two.
+    """
+    mean = view.mean(weights)
+    worst = worst_directions(view, weights, mean, np.stack((signal, mean), axis=1), DEPTH)
+    removed = 1.0 - float(weights.mean())
+    return MeanResult(
+        location=mean,
+        weights=weights,
+        top_variance=float(worst.variances[0]),
+        removed=removed,
+        contamination=removed,
+        n_iter=1,
+        converged=True,
+        message="the mean with weights as given",
+        directions=worst.vectors,
+    )
+
+
+def _judge(signal: Array, gradient: MeanResult, contamination: float, *, unknown_mean: bool) -> Certificate:
+    power = float(np.linalg.norm(signal)) ** 2
     displacement = newton_step(signal, gradient.location, noise_mean="unknown" if unknown_mean else "zero")
     offset = float(np.linalg.norm(displacement))
     variance = gradient.top_variance if np.isfinite(gradient.top_variance) else 0.0
-    allowed = CONSTANT * np.sqrt(max(contamination, 1.0 / view.shape[0]) * max(variance, 0.0)) / (2 * power)
+    least = 1.0 / gradient.weights.size
+    allowed = CONSTANT * np.sqrt(max(contamination, least) * max(variance, 0.0)) / (2 * power)
     excess = 1.0 - allowed / offset if offset > allowed and offset > 1e-9 * np.sqrt(power) else 0.0
     length = np.sqrt(power)
     return Certificate(

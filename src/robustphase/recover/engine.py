@@ -12,7 +12,7 @@ from robustphase.descend.consistency import consistent_samples
 from robustphase.descend.gauss_newton import gauss_newton_step
 from robustphase.descend.objective import Data, Fit, evaluate, weigh
 from robustphase.descend.polish import Polished, polish
-from robustphase.descend.race import distinct_signals, race
+from robustphase.descend.race import Field, distinct_signals, line_up, race
 from robustphase.descend.relaxation import Relaxation
 from robustphase.initialise import Candidates, Problem, pose, start_candidates
 from robustphase.initialise.start import AUTO_CONTAMINATION
@@ -20,13 +20,15 @@ from robustphase.likelihood import density_floor, response_density
 from robustphase.rows.source import Array
 from robustphase.validation import Samples
 
-#: Steps of the first race, and of each further one while several answers survive; most further ones.
-RACE_STEPS, MORE_STEPS, MORE_RACES = 8, 6, 4
-#: Candidates that stay in: how many, how far apart, and how close to the best score.
-SURVIVORS, APART_FIRST, APART_LATER, CLOSE = 6, 0.3, 0.15, 0.25
-#: Candidates that get Gauss-Newton steps, how far apart they are, and how many steps.
-FINALISTS, APART_LAST, REFINEMENTS = 3, 0.1, 2
-#: A race is over when no candidate moves by more than this fraction.
+#: Steps between two looks at the field.
+STRETCH = 4
+#: Candidates that stay in after each stretch, as long as several answers survive.
+SURVIVORS = (16, 8, 6, 6, 5, 5, 4, 3)
+#: How far apart they are, and how close to the best forecast of the score.
+APART, CLOSE = 0.2, 0.25
+#: Candidates that get Gauss-Newton steps, how far apart they are, and fewest and most steps.
+FINALISTS, APART_LAST, FEWEST_REFINEMENTS, MOST_REFINEMENTS = 3, 0.1, 2, 8
+#: A race is over when no candidate moves by more than this fraction; so are the Gauss-Newton steps.
 SETTLED = 0.02
 #: Floor of the response density in the polish.
 POLISH_FLOOR = 0.1
@@ -170,8 +172,8 @@ def _recover(
         candidates = Candidates((start / np.sqrt(problem.unit))[:, np.newaxis], np.zeros(1), np.zeros(1))
     diary.note("start", candidates.scores.size, float(candidates.scores.max()), np.nan, np.nan)
 
-    signals, backgrounds, fit, origins = _race_down(data, candidates, diary)
-    signals, backgrounds, fit = _refine(data, signals, backgrounds)
+    field, origins = _race_down(data, candidates, diary)
+    signals, backgrounds, fit = _refine(data, field)
     winner = choose(data, fit)
     diary.note("finalists", signals.shape[1], float(fit.scores[winner]), np.nan, float(fit.scales[winner]))
     signal, background, scale = signals[:, winner], float(backgrounds[winner]), float(fit.scales[winner])
@@ -208,47 +210,41 @@ def _recover(
     )
 
 
-def _race_down(data: Data, candidates: Candidates, diary: _Diary) -> tuple[Array, Array, Fit, Array]:
-    """Race the candidates, again and again among those that are still different and close to the best."""
-    signals, backgrounds, origins = candidates.signals, candidates.backgrounds, np.arange(candidates.scores.size)
-    before = signals
-    signals, backgrounds, fit = race(data, signals, backgrounds, RACE_STEPS)
-    _note_race(diary, before, signals, fit)
-    for round_ in range(MORE_RACES):
-        chosen = distinct_signals(signals, fit.scores, SURVIVORS, APART_LATER if round_ else APART_FIRST)
-        chosen = chosen[fit.scores[chosen] > fit.scores.max() - CLOSE]
-        signals, backgrounds, origins, fit = (
-            signals[:, chosen],
-            backgrounds[chosen],
-            origins[chosen],
-            _only(fit, chosen),
-        )
-        if chosen.size == 1:
+def _race_down(data: Data, candidates: Candidates, diary: _Diary) -> tuple[Field, Array]:
+    """Race the candidates, stretch by stretch, among those that are still different and promising.
+
+    What promises is a forecast: the score after a stretch, and as much again as was gained in it. A right candidate that
+    started far away is still behind when wrong ones have long settled, but it gains more.
+    """
+    field = line_up(data, candidates.signals, candidates.backgrounds)
+    origins = np.arange(candidates.scores.size)
+    for most in SURVIVORS:
+        before = field
+        field = race(data, before, STRETCH)
+        _note_race(diary, before, field)
+        forecasts = 2 * field.fit.scores - before.fit.scores
+        chosen = distinct_signals(field.signals, forecasts, most, APART)
+        chosen = chosen[forecasts[chosen] > forecasts.max() - CLOSE]
+        moved = np.linalg.norm(field.signals - before.signals, axis=0) / np.linalg.norm(field.signals, axis=0)
+        field, origins = field.only(chosen), origins[chosen]
+        if chosen.size == 1 or (moved[chosen] < SETTLED).all():
             break
-        before = signals
-        signals, backgrounds, fit = race(data, signals, backgrounds, MORE_STEPS)
-        _note_race(diary, before, signals, fit)
-        if (np.linalg.norm(signals - before, axis=0) < SETTLED * np.linalg.norm(signals, axis=0)).all():
-            break
-    chosen = distinct_signals(signals, fit.scores, FINALISTS, APART_LAST)
-    return signals[:, chosen], backgrounds[chosen], _only(fit, chosen), origins[chosen]
+    chosen = distinct_signals(field.signals, field.fit.scores, FINALISTS, APART_LAST)
+    return field.only(chosen), origins[chosen]
 
 
-def _note_race(diary: _Diary, before: Array, after: Array, fit: Fit) -> None:
-    best = int(np.argmax(fit.scores))
-    moved = float(np.linalg.norm(after[:, best] - before[:, best]) / np.linalg.norm(after[:, best]))
-    diary.note("race", fit.scores.size, float(fit.scores[best]), moved, float(fit.scales[best]))
+def _note_race(diary: _Diary, before: Field, after: Field) -> None:
+    best = int(np.argmax(after.fit.scores))
+    signal, last = after.signals[:, best], before.signals[:, best]
+    moved = float(np.linalg.norm(signal - last) / np.linalg.norm(signal))
+    diary.note("race", after.fit.scores.size, float(after.fit.scores[best]), moved, float(after.fit.scales[best]))
 
 
-def _only(fit: Fit, chosen: Array) -> Fit:
-    return Fit(*(part[..., chosen] for part in fit))
-
-
-def _refine(data: Data, signals: Array, backgrounds: Array) -> tuple[Array, Array, Fit]:
-    """A few Gauss-Newton steps on the same likelihood."""
+def _refine(data: Data, field: Field) -> tuple[Array, Array, Fit]:
+    """A few Gauss-Newton steps on the same likelihood, more where a finalist is still on its way."""
     relaxation = Relaxation(1.0, least=1.0)
-    fit = evaluate(data, signals, backgrounds)
-    for _ in range(REFINEMENTS):
+    signals, backgrounds, fit, _ = field
+    for count in range(1, MOST_REFINEMENTS + 1):
         step = gauss_newton_step(
             data.source,
             signals,
@@ -259,9 +255,13 @@ def _refine(data: Data, signals: Array, backgrounds: Array) -> tuple[Array, Arra
             max_inner=4,
             tol=0.1,
         )
-        factor = relaxation(signals, step.signals)
+        relaxation = relaxation.after(step.signals)
+        factor = relaxation.factors(signals)
         signals, backgrounds = signals + factor * step.signals, backgrounds + factor * step.backgrounds
         fit = evaluate(data, signals, backgrounds)
+        settled = np.linalg.norm(step.signals, axis=0) < SETTLED * np.linalg.norm(signals, axis=0)
+        if count >= FEWEST_REFINEMENTS and settled.all():
+            break
     return signals, backgrounds, fit
 
 

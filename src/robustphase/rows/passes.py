@@ -19,12 +19,17 @@ DOUBLE = (np.dtype(np.float64), np.dtype(np.complex128))
 
 def project_block(block: Array, vectors: Array) -> Array:
     """``B V`` in double precision."""
+    if vectors.ndim == 2 and vectors.shape[1] == 1:
+        # A matrix-vector product reads the block once at full speed; a matrix product with one column does not.
+        return project_block(block, vectors[:, 0])[:, np.newaxis]
     product: Array = np.dot(block, _in_type_of(block, vectors))
     return product if product.dtype in DOUBLE else product.astype(np.result_type(product, np.float64))
 
 
 def adjoint_block(block: Array, coefficients: Array) -> Array:
     """``Bᴴ C``: coefficients (b,) or (b, k), result (n,) or (n, k)."""
+    if coefficients.ndim == 2 and coefficients.shape[1] == 1:
+        return adjoint_block(block, coefficients[:, 0])[:, np.newaxis]
     # (Cᴴ B)ᴴ conjugates only the small factors; Bᴴ would copy the block.
     row_major: Array = np.dot(_in_type_of(block, coefficients).conj().T, block)
     return row_major.conj().T
