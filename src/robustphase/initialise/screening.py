@@ -20,7 +20,7 @@ from robustphase.rows.source import Array
 #: Lengths beyond this many standard deviations are impossible.
 LENGTH_LIMIT = 5.0
 #: Directions looked at together, and passes that look for them: from scratch, and afterwards.
-DIRECTIONS = 6
+DIRECTIONS = 4
 COLD_DEPTH, WARM_DEPTH = 4, 3
 #: A direction is too strong when it exceeds the edge by this factor.
 ABOVE_EDGE = 1.03

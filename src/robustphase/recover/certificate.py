@@ -25,7 +25,7 @@ from robustphase.rows.source import Array
 #: The constant of Proposition 2.1, calibrated: clean and attacked runs stay below a third of it.
 CONSTANT = 3.0
 #: Passes that look for the worst direction.
-DEPTH = 4
+DEPTH = 5
 
 
 class Certificate(NamedTuple):
@@ -92,10 +92,11 @@ def weighted_gradient(view: ScaledRows, weights: Array, signal: Array) -> MeanRe
     """Mean of the gradients with given weights, and the variance along the worst direction that is left.
 
     Clean gradients vary most along the signal, and points that move the mean show along the mean, so the search for the
-    worst direction starts from these two.
+    worst direction starts between these two.
     """
     mean = view.mean(weights)
-    worst = worst_directions(view, weights, mean, np.stack((signal, mean), axis=1), DEPTH)
+    guess = signal / np.linalg.norm(signal) + mean / max(float(np.linalg.norm(mean)), np.finfo(np.float64).tiny)
+    worst = worst_directions(view, weights, mean, guess[:, np.newaxis], DEPTH)
     removed = 1.0 - float(weights.mean())
     return MeanResult(
         location=mean,
