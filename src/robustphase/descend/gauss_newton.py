@@ -66,9 +66,12 @@ def gauss_newton_step(
         return solved
 
     mean_residual = (shares * residuals).sum(axis=0) if fit_background else np.zeros(signals.shape[1])
-    left = 2 * adjoint(source, pulled * (residuals - mean_residual))
-    # Subtracting the mean response of a direction to the background needs this sum only once.
-    level = 2 * adjoint(source, pulled) if fit_background else np.zeros_like(signals)
+    if fit_background:
+        # Subtracting the mean response of a direction to the background needs the second sum.
+        both = 2 * adjoint(source, np.hstack((pulled * (residuals - mean_residual), pulled)))
+        left, level = both[:, : power.size], both[:, power.size :]
+    else:
+        left, level = 2 * adjoint(source, pulled * residuals), np.zeros_like(signals)
 
     step, lowered = np.zeros_like(signals), np.zeros(signals.shape[1])
     conditioned = precondition(left)

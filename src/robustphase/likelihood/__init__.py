@@ -10,11 +10,12 @@ squares, ``noise`` fits the law of clean residuals for the last, efficient step.
 """
 
 from robustphase.likelihood.mixture import mixture_weights, residual_scales, score
-from robustphase.likelihood.noise import NoiseFit, fit_noise
+from robustphase.likelihood.noise import NoiseFit, count_bad, fit_noise
 from robustphase.likelihood.responses import density_floor, response_density
 
 __all__ = [
     "NoiseFit",
+    "count_bad",
     "density_floor",
     "fit_noise",
     "mixture_weights",

@@ -19,6 +19,8 @@ SKEWS = (1 / 3, 0.5, 1.0, 2.0, 3.0)
 #: Least share of bad samples: a mixture without any would trust every sample.
 LEAST = 0.002
 TINY_SCALE = 1e-13
+#: Rounds of counting bad samples.
+COUNTS = 8
 
 
 class NoiseFit(NamedTuple):
@@ -60,13 +62,33 @@ def fit_noise(residuals: Array, density: Array, weights: Array, last: NoiseFit, 
     most : float
         Largest share of bad samples.
     """
-    scale, degrees, skew, share = last.scale, last.degrees, last.skew, last.contamination
-    scale, degrees, skew = _choose_law(residuals, density, weights, max(scale, TINY_SCALE), degrees, skew, share)
+    share = last.contamination
+    scale, degrees, skew = _choose_law(residuals, density, weights, last, share)
     for _ in range(2):
         fitted = _expect(residuals, density, max(scale, TINY_SCALE), degrees, skew, share)
-        scale = float(np.sqrt((fitted.weights * weights) @ residuals**2 / max(fitted.clean @ weights, 1e-300)))
+        scale = _scale(residuals, weights, fitted)
         share = float(np.clip(weights @ (1 - fitted.clean), LEAST, max(most, LEAST)))
     return _expect(residuals, density, max(scale, TINY_SCALE), degrees, skew, share)
+
+
+def count_bad(residuals: Array, density: Array, weights: Array, last: NoiseFit, most: float) -> NoiseFit:
+    """The law with the share of bad samples counted: those that are more likely bad than clean.
+
+    Bad responses may look ordinary, so :func:`fit_noise` takes every clean sample for a little bit bad, and the average of
+    these doubts feeds on itself. That is cautious for an estimate, and too much for a report.
+    """
+    fitted = last
+    for _ in range(COUNTS):
+        share = float(np.clip(weights @ (fitted.clean < 0.5), LEAST, max(most, LEAST)))
+        scale, degrees, skew = _choose_law(residuals, density, weights, fitted, share)
+        fitted = _expect(residuals, density, scale, degrees, skew, share)
+        fitted = fitted._replace(scale=_scale(residuals, weights, fitted))
+    return _expect(residuals, density, max(fitted.scale, TINY_SCALE), fitted.degrees, fitted.skew, fitted.contamination)
+
+
+def _scale(residuals: Array, weights: Array, fitted: NoiseFit) -> float:
+    """Scale of the clean residuals, from the weights of a fit."""
+    return float(np.sqrt((fitted.weights * weights) @ residuals**2 / max(fitted.clean @ weights, 1e-300)))
 
 
 def first_guess(scale: float, contamination: float) -> NoiseFit:
@@ -82,9 +104,10 @@ def _expect(residuals: Array, density: Array, scale: float, degrees: float, skew
 
 
 def _choose_law(
-    residuals: Array, density: Array, weights: Array, scale: float, degrees: float, skew: float, share: float
+    residuals: Array, density: Array, weights: Array, last: NoiseFit, share: float
 ) -> tuple[float, float, float]:
-    """Skew, then tails, of largest likelihood among the neighbours of the last ones; a change of skew keeps the width."""
+    """Scale, tails and skew of largest likelihood among the neighbours of the last ones; a change of skew keeps the width."""
+    scale, degrees, skew = max(last.scale, TINY_SCALE), last.degrees, last.skew
 
     def likelihood(scale: float, degrees: float, skew: float) -> float:
         likely = (1 - share) * _density(_stretched(residuals, scale, skew)[1], scale, degrees, skew)

@@ -16,7 +16,7 @@ from robustphase.descend.race import Field, distinct_signals, line_up, race
 from robustphase.descend.relaxation import Relaxation
 from robustphase.initialise import Candidates, Problem, pose, start_candidates
 from robustphase.initialise.start import AUTO_CONTAMINATION
-from robustphase.likelihood import density_floor, response_density
+from robustphase.likelihood import count_bad, density_floor, response_density
 from robustphase.rows.source import Array
 from robustphase.validation import Samples
 
@@ -173,8 +173,11 @@ def _recover(
     diary.note("start", candidates.scores.size, float(candidates.scores.max()), np.nan, np.nan)
 
     field, origins = _race_down(data, candidates, diary)
-    signals, backgrounds, fit = _refine(data, field)
-    winner = choose(data, fit)
+    if not with_polish or origins.size > 1:
+        # A single finalist goes straight to the polish, which takes the same kind of steps.
+        field = _refine(data, field)
+    signals, backgrounds, fit, _ = field
+    winner = choose(data, fit) if origins.size > 1 else 0
     diary.note("finalists", signals.shape[1], float(fit.scores[winner]), np.nan, float(fit.scales[winner]))
     signal, background, scale = signals[:, winner], float(backgrounds[winner]), float(fit.scales[winner])
     initial = candidates.signals[:, origins[winner]]
@@ -195,7 +198,9 @@ def _recover(
 
     polished, data = _polish_consistently(data, signal, background, scale)
     diary.note("polish", 1, np.nan, polished.moves[-1], polished.noise.scale)
-    weights = polished.noise.clean * data.weights
+    shares = data.weights / data.weights.sum()
+    counted = count_bad(polished.residuals, data.density, shares, polished.noise, problem.contamination)
+    weights = counted.clean * data.weights
     return _finish(
         problem,
         samples,
@@ -240,7 +245,7 @@ def _note_race(diary: _Diary, before: Field, after: Field) -> None:
     diary.note("race", after.fit.scores.size, float(after.fit.scores[best]), moved, float(after.fit.scales[best]))
 
 
-def _refine(data: Data, field: Field) -> tuple[Array, Array, Fit]:
+def _refine(data: Data, field: Field) -> Field:
     """A few Gauss-Newton steps on the same likelihood, more where a finalist is still on its way."""
     relaxation = Relaxation(1.0, least=1.0)
     signals, backgrounds, fit, _ = field
@@ -262,7 +267,7 @@ def _refine(data: Data, field: Field) -> tuple[Array, Array, Fit]:
         settled = np.linalg.norm(step.signals, axis=0) < SETTLED * np.linalg.norm(signals, axis=0)
         if count >= FEWEST_REFINEMENTS and settled.all():
             break
-    return signals, backgrounds, fit
+    return Field(signals, backgrounds, fit, relaxation)
 
 
 def choose(data: Data, fit: Fit) -> int:
