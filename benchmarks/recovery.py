@@ -18,6 +18,8 @@ from benchmarks.timing import ratio, time_by_turns
 from robustphase.recover import recover
 from robustphase.validation import check_samples
 
+#: Nothing in the library was chosen by looking at these seeds.
+FIRST_SEED = 1000
 PAGE = Path(__file__).parents[1] / "docs" / "_generated" / "recovery.md"
 NOISES = ("gaussian", "student", "pareto", "lognormal")
 #: Sizes, contamination, noise mean, what the fit is told.
@@ -75,7 +77,12 @@ def table(seeds: int, settings: int) -> str:
     ]
     with Parallel(n_jobs=os.cpu_count()) as pool:
         for setting in SETTINGS[:settings]:
-            jobs = [(attack, noise, seed) for attack in attacks for noise in NOISES for seed in range(seeds)]
+            jobs = [
+                (attack, noise, seed)
+                for attack in attacks
+                for noise in NOISES
+                for seed in range(FIRST_SEED, FIRST_SEED + seeds)
+            ]
             flat = np.array(pool(delayed(one_run)(a, z, setting, s) for a, z, s in jobs))
             gaussian = [i for i, (_, noise, _) in enumerate(jobs) if noise == "gaussian"]
             at = jobs[int(np.argmax(flat[:, 1]))]

@@ -18,6 +18,8 @@ from robustphase.initialise.start import plain_spectral_start
 from robustphase.rows import MemoryRows
 
 SETTINGS = ((0.1, 0.0, 0.5), (0.2, 0.0, 0.7), (0.1, 3.0, 0.5), (0.2, 3.0, 0.7))
+#: Nothing in the library was chosen by looking at these seeds.
+FIRST_SEED = 1000
 PAGE = Path(__file__).parents[1] / "docs" / "_generated" / "start.md"
 
 
@@ -33,7 +35,12 @@ def errors(attack: str, level: float, mean: float, seed: int) -> tuple[float, fl
 
 def table(seeds: int) -> str:
     attacks = ["none", *rp.simulate.ADVERSARIES]
-    jobs = [(attack, *setting[:2], seed) for attack in attacks for setting in SETTINGS for seed in range(seeds)]
+    jobs = [
+        (attack, *setting[:2], seed)
+        for attack in attacks
+        for setting in SETTINGS
+        for seed in range(FIRST_SEED, FIRST_SEED + seeds)
+    ]
     with Parallel(n_jobs=os.cpu_count()) as pool:
         flat = pool(delayed(errors)(*job) for job in jobs)
     results = np.array(flat).reshape(len(attacks), len(SETTINGS), seeds, 2)
