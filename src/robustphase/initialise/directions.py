@@ -24,6 +24,8 @@ from robustphase.rows.source import Array, Parts
 BINS = 10
 #: Groups of bins, as ranges: low, middle and high responses, overlapping.
 GROUPS = ((0, 2), (1, 4), (3, 6), (5, 8), (7, 9), (8, 10), (9, 10), (6, 10))
+#: The top two bins are also compared with each other: whoever hides the largest responses leaves the next ones behind.
+TOP_TWO = ((BINS - 2, BINS - 1), (BINS - 1, BINS))
 #: Directions kept for each group.
 PER_GROUP = 2
 #: Vectors of the first pass, passes that follow the groups, and most passes that follow learned weightings.
@@ -33,7 +35,7 @@ LEARNING_STEPS = 10
 #: A learner is done when its next step would leave the space by less than this fraction.
 SETTLED = 0.1
 #: Directions that learn a weighting of their own: the most unusual ones.
-LEARNERS = 6
+LEARNERS = 10
 #: Directions whose cosine exceeds these are the same: before learning, and after.
 SAME_BEFORE, SAME_AFTER = 0.9, 0.95
 #: The pull towards the whole second moment is measured against slightly more than its expectation, the identity.
@@ -179,15 +181,18 @@ def bin_products(source: RowSource, vectors: Array, bins: Array, weights: Array)
 
 
 def group_weightings(binned: RankBins) -> Array:
-    """One weighting of the bins per row: groups of bins and a clipped rank, each against all samples; then all."""
+    """One weighting of the bins per row: groups of bins and a clipped rank, each against all samples; contrasts; then all."""
     shares = binned.mass / binned.mass.sum()
-    rows = []
-    for low, high in GROUPS:
+
+    def average(low: int, high: int) -> Array:
         inside = np.zeros(BINS)
         inside[low:high] = shares[low:high]
-        rows.append(inside / max(inside.sum(), _TINY) - shares)
+        return inside / max(float(inside.sum()), _TINY)
+
+    rows = [average(low, high) - shares for low, high in GROUPS]
     monotone = shares * np.clip(np.cumsum(shares) - shares / 2, 0.25, 0.95)
     rows.append(monotone / monotone.sum() - shares)
+    rows.append(average(*TOP_TWO[0]) - average(*TOP_TWO[1]))
     return np.stack([*rows, shares])
 
 
