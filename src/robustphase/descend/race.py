@@ -67,6 +67,7 @@ def race(data: Data, field: Field, steps: int) -> Field:
         signals, backgrounds = signals + relaxation.factors(signals) * proposals, backgrounds + shifts
         # The scale before the step: a fresh one would ask for a pass of its own, and is the same in the end.
         scales = residual_scales(pulled.residuals, data.weights > 0, data.contamination)
+        del pulled
     return Field(signals, backgrounds, evaluate(data, signals, backgrounds), relaxation)
 
 

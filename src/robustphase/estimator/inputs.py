@@ -6,6 +6,7 @@ the words that scikit-learn's users know. Everything else, such as the hunt for 
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import Any
 
@@ -21,6 +22,8 @@ def open_rows(A: Any) -> RowSource:
     """Covariates as a row source."""
     if isinstance(A, RowSource):
         return A
+    if isinstance(A, (str, os.PathLike)):
+        return as_source(A)
     if issparse(A):
         raise TypeError(
             "Sparse data was passed for A, but dense data is required: a sensing vector is standard normal and has no "

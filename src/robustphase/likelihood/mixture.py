@@ -25,9 +25,13 @@ TINY_SCALE = 1e-12
 
 def residual_scales(residuals: Array, active: Array, contamination: float) -> Array:
     """Scale of the clean residuals of each candidate, from the smallest ``0.9 (1 − ε)`` of them, shape (k,)."""
-    sizes = np.abs(residuals[active]).T
-    rank = min(int(LEVEL * (1 - contamination) * sizes.shape[1]), sizes.shape[1] - 1)
-    scales: Array = np.maximum(np.partition(sizes, rank, axis=1)[:, rank] / _QUANTILE, TINY_SCALE)
+    scales = np.empty(residuals.shape[1])
+    # One candidate at a time: a copy of all residuals would be the largest array of a fit.
+    for index, column in enumerate(residuals.T):
+        sizes = np.abs(column[active])
+        rank = min(int(LEVEL * (1 - contamination) * sizes.size), sizes.size - 1)
+        sizes.partition(rank)
+        scales[index] = max(sizes[rank] / _QUANTILE, TINY_SCALE)
     return scales
 
 

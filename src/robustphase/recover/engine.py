@@ -224,7 +224,8 @@ def _race_down(data: Data, candidates: Candidates, diary: _Diary) -> tuple[Field
     field = line_up(data, candidates.signals, candidates.backgrounds)
     origins = np.arange(candidates.scores.size)
     for most in SURVIVORS:
-        before = field
+        # Of the last stretch only the scores are needed: two fits of all candidates would double the memory of the whole fit.
+        before = field = field._replace(fit=field.fit.summary())
         field = race(data, before, STRETCH)
         _note_race(diary, before, field)
         forecasts = 2 * field.fit.scores - before.fit.scores

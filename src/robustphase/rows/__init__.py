@@ -12,10 +12,13 @@ Three ideas, one module each:
 * :class:`ScaledRows` is a cloud of points ``c_j a_j`` that exists only as a source and a vector of scales (``views``):
   every vector the paper averages is one, and robust means need nothing but its five passes.
 
+``formats`` opens files (``npy``, ``npz``, ``hdf5``, ``zarr_arrays``, ``parquet``) as sources that read ahead (``readahead``).
 ``extremes`` finds rows too large to square; ``wrapped`` hides them, turns the rows, or moves the origin.
 """
 
+from robustphase.rows.errors import DataError
 from robustphase.rows.extremes import extreme_rows, row_peaks
+from robustphase.rows.formats import open_rows_at
 from robustphase.rows.memory import MemoryRows
 from robustphase.rows.opening import as_source
 from robustphase.rows.passes import adjoint, paired_loss_gradient, project, rows_at, squared_loss_gradient, sweep
@@ -24,6 +27,7 @@ from robustphase.rows.views import ScaledRows
 from robustphase.rows.wrapped import MaskedRows, ShiftedRows, TransformedRows
 
 __all__ = [
+    "DataError",
     "MaskedRows",
     "MemoryRows",
     "Parts",
@@ -34,6 +38,7 @@ __all__ = [
     "adjoint",
     "as_source",
     "extreme_rows",
+    "open_rows_at",
     "paired_loss_gradient",
     "project",
     "row_peaks",

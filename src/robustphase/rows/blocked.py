@@ -17,6 +17,8 @@ from robustphase.rows.threads import allowed_threads, run_in_threads, single_thr
 BLOCK_BYTES = 4 << 20
 #: Fewer rows than this make thin, slow matrix products, however wide the rows are.
 MIN_BLOCK_ROWS = 64
+#: More rows than this make the numbers per row, not the rows, too many for the cache.
+MAX_BLOCK_ROWS = 8192
 #: Below this much data per thread, starting a thread costs more than it saves.
 MIN_BYTES_PER_THREAD = 2 << 20
 
@@ -48,7 +50,7 @@ class BlockedRows(RowSource):
         if self.block_rows is not None:
             return self.block_rows
         row_bytes = max(1, self.shape[1] * self.dtype.itemsize * strands)
-        return max(MIN_BLOCK_ROWS, BLOCK_BYTES // row_bytes)
+        return min(max(MIN_BLOCK_ROWS, BLOCK_BYTES // row_bytes), MAX_BLOCK_ROWS)
 
     def _stretches(self, count: int, strands: int) -> list[tuple[int, int]]:
         """Cut ``count`` rows into one contiguous stretch per thread; static, so that results repeat exactly."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 
+from robustphase.rows.disk import MappedRows
+from robustphase.rows.formats import open_rows_at
+from robustphase.rows.hdf5 import Hdf5Rows
 from robustphase.rows.memory import MemoryRows
 from robustphase.rows.source import RowSource
+from robustphase.rows.zarr_arrays import ZarrRows
 
 
 def as_source(rows: Any, *, name: str = "A") -> RowSource:
@@ -15,8 +20,9 @@ def as_source(rows: Any, *, name: str = "A") -> RowSource:
 
     Parameters
     ----------
-    rows : RowSource or array-like of shape (m, n)
-        The rows. Arrays are not copied.
+    rows : RowSource, array-like of shape (m, n), or path
+        The rows. Arrays are not copied. Memory maps, h5py datasets, zarr arrays, and files given by a path (see
+        :func:`robustphase.rows.open_rows_at`) are read block by block and never loaded whole.
     name : str
         What to call the argument in error messages.
 
@@ -26,7 +32,13 @@ def as_source(rows: Any, *, name: str = "A") -> RowSource:
     """
     if isinstance(rows, RowSource):
         return rows
-    array = np.asarray(rows)
+    if isinstance(rows, (str, os.PathLike)):
+        return open_rows_at(rows)
+    if _comes_from(rows, "h5py", "Dataset"):
+        return Hdf5Rows(rows)
+    if _comes_from(rows, "zarr", "Array"):
+        return ZarrRows(rows)
+    array = rows if isinstance(rows, np.memmap) else np.asarray(rows)
     if array.dtype.kind not in "fciub":
         msg = f"{name} must hold numbers, got dtype {array.dtype}. Convert it, for example {name}.astype(float)."
         raise TypeError(msg)
@@ -35,4 +47,9 @@ def as_source(rows: Any, *, name: str = "A") -> RowSource:
         raise ValueError(f"{name} must be two-dimensional (samples x features), got shape {array.shape}.{hint}")
     if 0 in array.shape:
         raise ValueError(f"{name} is empty: shape {array.shape}. At least one row and one column are needed.")
-    return MemoryRows(array)
+    return MappedRows(array) if isinstance(array, np.memmap) else MemoryRows(array)
+
+
+def _comes_from(rows: Any, package: str, kind: str) -> bool:
+    """Whether an object is an instance of a class of a package, without importing the package."""
+    return any(base.__module__.split(".")[0] == package and base.__name__ == kind for base in type(rows).__mro__)

@@ -1,0 +1,370 @@
+"""Fuzz the readers of files for a bounded time: ``python -m benchmarks.fuzz_files SECONDS [--seed S] [--only FORM]``.
+
+Valid files of every kind are damaged (bits flipped, ends cut off, ranges overwritten, digits of headers changed, chunks deleted)
+and opened, and one pass is made over what opens. It must work, or raise ``DataError``. Anything else is a failure: another
+exception, a crash of the process, or no answer within a few seconds. Cases run in a child process whose memory is limited, so a
+reader that believes a header which declares a terabyte is caught, too. A failure is printed with its form and number;
+``--only FORM --case NUMBER`` repeats it.
+
+Where a damaged file works, its numbers are compared with those that were written. In kinds of files without checksums a flipped
+bit of a number cannot be noticed; the last column counts such cases.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+M, N = 60, 5
+#: Address space of the child beyond what it has after the imports, and seconds until a case counts as hanging.
+ROOM, PATIENCE = 2 << 30, 20.0
+
+
+class Case(NamedTuple):
+    """A valid file, and the responses beside it if they are not in it."""
+
+    path: Path
+    responses: Path | None
+
+
+def _arrays(dtype: str = "f8") -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(7)
+    A = rng.standard_normal((M, N)).astype(dtype)
+    if A.dtype.kind == "c":
+        A += 1j * rng.standard_normal((M, N)).astype(A.real.dtype)
+    return A, rng.random(M)
+
+
+def _npy(folder: Path, dtype: str = "f8", order: str = "C") -> Case:
+    A, y = _arrays(dtype)
+    np.save(folder / "A.npy", np.asarray(A, order=order))
+    np.save(folder / "y.npy", y)
+    return Case(folder / "A.npy", folder / "y.npy")
+
+
+def _npy_responses(folder: Path) -> Case:
+    """The file to damage is the one with the responses."""
+    A, y = _arrays()
+    np.save(folder / "A.npy", A)
+    np.save(folder / "y.npy", y)
+    return Case(folder / "y.npy", folder / "A.npy")
+
+
+def _ours(suffix: str, dtype: str = "f8") -> Callable[[Path], Case]:
+    def make(folder: Path) -> Case:
+        from robustphase.files import save_samples
+
+        A, y = _arrays(dtype)
+        save_samples(folder / f"samples{suffix}", A, y, truth=A[0], note="as written")
+        return Case(folder / f"samples{suffix}", None)
+
+    return make
+
+
+def _savez(folder: Path, compressed: bool) -> Case:
+    A, y = _arrays()
+    (np.savez_compressed if compressed else np.savez)(folder / "samples.npz", A=A, y=y)
+    return Case(folder / "samples.npz", None)
+
+
+def _hdf5(folder: Path, **options: object) -> Case:
+    import h5py
+
+    A, y = _arrays()
+    libver = options.pop("libver", None)
+    with h5py.File(folder / "samples.h5", "w", libver=libver) as file:
+        file.create_dataset("A", data=A, **options)
+        file.create_dataset("y", data=y)
+    return Case(folder / "samples.h5", None)
+
+
+def _zarr(folder: Path, **options: object) -> Case:
+    import zarr
+
+    A, y = _arrays()
+    group = zarr.open_group(folder / "samples.zarr", mode="w", zarr_format=options.pop("zarr_format", 3))
+    group.create_array("A", shape=A.shape, dtype=A.dtype, **options)[:] = A
+    group.create_array("y", shape=y.shape, dtype=y.dtype)[:] = y
+    return Case(folder / "samples.zarr", None)
+
+
+def _parquet(folder: Path, wide: bool) -> Case:
+    import pyarrow
+    import pyarrow.parquet
+
+    A, y = _arrays()
+    columns = {f"a{i}": A[:, i] for i in range(N)} if wide else {"A": list(A)}
+    pyarrow.parquet.write_table(pyarrow.table({**columns, "y": y}), folder / "samples.parquet", row_group_size=25)
+    return Case(folder / "samples.parquet", None)
+
+
+FORMS: dict[str, Callable[[Path], Case]] = {
+    "npy": _npy,
+    "npy columns": lambda folder: _npy(folder, order="F"),
+    "npy complex64": lambda folder: _npy(folder, dtype="c8"),
+    "npy big-endian int": lambda folder: _npy(folder, dtype=">i4"),
+    "npy responses": _npy_responses,
+    "npz ours": _ours(".npz"),
+    "npz savez": lambda folder: _savez(folder, compressed=False),
+    "npz compressed": lambda folder: _savez(folder, compressed=True),
+    "hdf5 ours": _ours(".h5", "c16"),
+    "hdf5 oldest": lambda folder: _hdf5(folder, libver="earliest"),
+    "hdf5 latest": lambda folder: _hdf5(folder, libver="latest"),
+    "hdf5 gzip": lambda folder: _hdf5(folder, chunks=(16, N), compression="gzip", shuffle=True),
+    "hdf5 fletcher": lambda folder: _hdf5(folder, chunks=(7, 2), fletcher32=True),
+    "zarr ours": _ours(".zarr"),
+    "zarr zstd": lambda folder: _zarr(folder, chunks=(16, N)),
+    "zarr sharded": lambda folder: _zarr(folder, chunks=(8, N), shards=(32, N)),
+    "zarr v2": lambda folder: _zarr(folder, chunks=(16, N), zarr_format=2),
+    "parquet ours": _ours(".parquet", "c8"),
+    "parquet lists": lambda folder: _parquet(folder, wide=False),
+    "parquet columns": lambda folder: _parquet(folder, wide=True),
+}
+
+
+PACKAGES = {"hdf5": "h5py", "zarr": "zarr", "parquet": "pyarrow"}
+
+
+def installed(form: str) -> bool:
+    """Whether the package that a form needs is there."""
+    package = PACKAGES.get(form.split()[0])
+    return package is None or find_spec(package) is not None
+
+
+def damage(path: Path, rng: np.random.Generator) -> None:
+    """Change a file, or one file of a folder, in one of many ways."""
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if file.is_file())
+        # Half of the time the metadata: that is where a few bytes mean most.
+        described = [file for file in files if file.name.startswith((".z", "zarr"))]
+        file = Path(rng.choice(described if rng.random() < 0.5 else files))  # type: ignore[arg-type]
+        if rng.random() < 0.1:
+            file.unlink()
+            return
+        damage(file, rng)
+        return
+    data = bytearray(path.read_bytes())
+    for _ in range(int(rng.integers(1, 4))):
+        data = CHANGES[int(rng.integers(len(CHANGES)))](data, rng)
+    path.write_bytes(bytes(data))
+
+
+def _place(data: bytearray, rng: np.random.Generator) -> int:
+    """Somewhere in a file, mostly near its ends, where headers and footers are."""
+    near = min(len(data), int(rng.choice((64, 512, 4096, len(data) + 1))))
+    offset = int(rng.integers(near)) if near else 0
+    return offset if rng.random() < 0.7 else max(0, len(data) - 1 - offset)
+
+
+def _flip(data: bytearray, rng: np.random.Generator) -> bytearray:
+    for _ in range(int(rng.integers(1, 9))):
+        if data:
+            data[_place(data, rng)] ^= 1 << int(rng.integers(8))
+    return data
+
+
+def _cut(data: bytearray, rng: np.random.Generator) -> bytearray:
+    return data[: int(rng.integers(len(data) + 1))]
+
+
+def _overwrite(data: bytearray, rng: np.random.Generator) -> bytearray:
+    start, length = _place(data, rng), int(rng.integers(1, 33))
+    filler = (bytes(length), b"\xff" * length, rng.bytes(length))[int(rng.integers(3))]
+    data[start : start + length] = filler[: max(0, len(data) - start)]
+    return data
+
+
+def _remove(data: bytearray, rng: np.random.Generator) -> bytearray:
+    start = _place(data, rng)
+    del data[start : start + int(rng.integers(1, 33))]
+    return data
+
+
+def _insert(data: bytearray, rng: np.random.Generator) -> bytearray:
+    start = _place(data, rng)
+    data[start:start] = rng.bytes(int(rng.integers(1, 33)))
+    return data
+
+
+def _digits(data: bytearray, rng: np.random.Generator) -> bytearray:
+    """Change a number that is written out, as in the headers of .npy and zarr."""
+    digits = [i for i, byte in enumerate(data[:4096]) if 48 <= byte < 58]
+    if digits:
+        place = int(rng.choice(digits))
+        data[place : place + 1] = (
+            str(int(10 ** rng.uniform(0, 20))).encode() if rng.random() < 0.5 else b"%d" % rng.integers(10)
+        )
+    return data
+
+
+def _words(data: bytearray, rng: np.random.Generator) -> bytearray:
+    """Change a word of a header for another that means something."""
+    words = (
+        b"<f8",
+        b"|O",
+        b">f4",
+        b"<c16",
+        b"<i8",
+        b"|S1",
+        b"<U3",
+        b"float64",
+        b"string",
+        b"True",
+        b"False",
+        b"null",
+        b"bytes",
+        b"blosc",
+    )
+    old, new = (words[int(rng.integers(len(words)))] for _ in range(2))
+    return data.replace(old, new, 1)
+
+
+CHANGES = (_flip, _flip, _cut, _overwrite, _remove, _insert, _digits, _words)
+
+
+def try_case(case: Case, form: str) -> str:
+    """``"same"``, ``"changed"`` or ``"refused"``; other exceptions pass through."""
+    from robustphase.files import DataError, fingerprint, open_samples
+    from robustphase.rows import project
+
+    path, responses = (case.responses, case.path) if form == "npy responses" else case
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with open_samples(path, responses) as samples:
+                project(samples.covariates, np.ones(samples.covariates.shape[1]))
+                print_ = fingerprint(samples.covariates, samples.responses)
+    except DataError as error:
+        text = str(error)
+        if "\n" in text or not text.endswith("."):
+            raise AssertionError(f"not one plain sentence: {text!r}") from error
+        return "refused"
+    return print_
+
+
+def worker(connection: Connection, folder: str, seed: int) -> None:
+    """Answer numbers of cases with what came of them."""
+    import resource
+
+    for package in PACKAGES.values():
+        if find_spec(package):
+            import_module(package)
+    if find_spec("zarr"):
+        import_module("zarr").open_group(Path(folder) / "warm.zarr", mode="w")  # Its threads take address space.
+    used = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, used + ROOM))
+    place = Path(folder) / "case"
+    originals: dict[str, tuple[Path, Case, str]] = {}
+    while (asked := connection.recv()) is not None:
+        form, number = asked
+        if form not in originals:
+            home = Path(folder) / form.replace(" ", "-")
+            home.mkdir(exist_ok=True)
+            made = FORMS[form](home)
+            originals[form] = (home, made, try_case(made, form))
+        home, made, print_ = originals[form]
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(home, place)
+        case = Case(*(None if part is None else place / part.relative_to(home) for part in made))
+        damage(case.path, np.random.default_rng([seed, list(FORMS).index(form), number]))
+        try:
+            outcome = try_case(case, form)
+            connection.send((outcome if outcome == "refused" else "same" if outcome == print_ else "changed", ""))
+        except BaseException:
+            connection.send(("failed", traceback.format_exc()))
+
+
+class Child:
+    """A process that runs cases, started anew when it dies or hangs."""
+
+    def __init__(self, folder: str, seed: int) -> None:
+        self._arguments = (folder, seed)
+        self._start()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, other = context.Pipe()
+        self._process = context.Process(target=worker, args=(other, *self._arguments), daemon=True)
+        self._process.start()
+        other.close()
+
+    def run(self, form: str, number: int) -> tuple[str, str]:
+        """What came of a case, and the details of a failure."""
+        try:
+            self._pipe.send((form, number))
+            if self._pipe.poll(PATIENCE):
+                return self._pipe.recv()
+            outcome = ("failed", f"no answer within {PATIENCE:g} seconds\n")
+        except (EOFError, OSError):
+            self._process.join()
+            outcome = ("failed", f"the process died with exit code {self._process.exitcode}\n")
+        self.stop()
+        self._start()
+        return outcome
+
+    def stop(self) -> None:
+        """End the process, politely if it listens."""
+        with suppress(OSError):
+            self._pipe.send(None)
+        self._process.join(5)
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+
+def fuzz(seconds: float, seed: int, forms: list[str], case: int | None) -> int:
+    """Run cases by turns over the forms; return the number of failures."""
+    counts: dict[str, Counter[str]] = {form: Counter() for form in forms}
+    with tempfile.TemporaryDirectory(prefix="robustphase-fuzz-") as folder:
+        child = Child(folder, seed)
+        try:
+            began, number = time.monotonic(), 0 if case is None else case
+            while time.monotonic() - began < seconds:
+                for form in forms:
+                    outcome, details = child.run(form, number)
+                    counts[form][outcome] += 1
+                    if outcome == "failed":
+                        print(f"\nFAILED: --seed {seed} --only {form!r} --case {number}\n{details}", flush=True)
+                if case is not None:
+                    break
+                number += 1
+        finally:
+            child.stop()
+    names = ("refused", "same", "changed", "failed")
+    print(f"{'form':20s} {'cases':>7s} " + " ".join(f"{name:>8s}" for name in names))
+    for form, count in counts.items():
+        print(f"{form:20s} {sum(count.values()):7d} " + " ".join(f"{count[name]:8d}" for name in names))
+    return sum(count["failed"] for count in counts.values())
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz_files", description="Fuzz the readers of files.")
+    parser.add_argument("seconds", type=float, nargs="?", default=30.0, help="how long (default: 30)")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="default: the time")
+    parser.add_argument("--only", choices=list(FORMS), help="one form")
+    parser.add_argument("--case", type=int, help="one case")
+    chosen = parser.parse_args(arguments)
+    forms = [form for form in ([chosen.only] if chosen.only else FORMS) if installed(form)]
+    failures = fuzz(chosen.seconds, chosen.seed, forms, chosen.case)
+    print("no failures" if failures == 0 else f"{failures} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,28 @@
+"""Samples in files: covariates ``A`` and responses ``y`` together, on disk and back.
+
+* :func:`open_samples` opens a file for a fit. The covariates are a row source that is read block by block, so they may be
+  larger than memory; the responses, eight bytes per sample, are loaded.
+* :func:`save_samples` writes one, whole or not at all, also from a source that is larger than memory.
+* :func:`fingerprint` tells whether two data sets are the same, whatever kind of file they are in.
+* :func:`memory_needed` says how much memory a fit will take, before it takes it.
+
+What cannot be used is a :class:`DataError`: damaged, cut off or lying files, Python objects (nothing is ever unpickled),
+archives that unpack to more than memory holds, arrays that do not belong together.
+"""
+
+from robustphase.files.fingerprint import fingerprint
+from robustphase.files.memory import memory_needed
+from robustphase.files.opening import StoredSamples, open_samples
+from robustphase.files.saving import save_samples
+from robustphase.rows.errors import DataError
+from robustphase.rows.limits import available_memory
+
+__all__ = [
+    "DataError",
+    "StoredSamples",
+    "available_memory",
+    "fingerprint",
+    "memory_needed",
+    "open_samples",
+    "save_samples",
+]
