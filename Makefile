@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test lint bench docs constraints clean
+.PHONY: help setup demo test lint bench fuzz docs constraints clean
 
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -18,8 +18,8 @@ $(READY): pyproject.toml constraints.txt
 	$(PIP) install --constraint constraints.txt --editable '.[all]' --group dev
 	touch $@
 
-demo: setup ## recover a signal from contaminated data
-	$(BIN)/python examples/first_recovery.py
+demo: setup ## recover a picture from contaminated data, with a report to look at
+	$(BIN)/robustphase demo
 
 test: setup lint ## lint, types and tests
 	$(BIN)/python -m pytest -n auto
@@ -31,6 +31,9 @@ lint: setup
 
 bench: setup ## performance ratios, measured side by side
 	$(BIN)/python -m benchmarks
+
+fuzz: setup ## try to break the file readers for two minutes
+	$(BIN)/python -m benchmarks.fuzz_files 120
 
 docs: setup ## HTML documentation in docs/_build/html
 	$(PIP) install --constraint constraints.txt --group docs

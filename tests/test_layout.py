@@ -11,6 +11,8 @@ import robustphase
 
 ROOT = Path(robustphase.__file__).parent
 
+PUBLIC = {"baselines", "estimator", "means", "paper", "population", "rows", "simulate", "testing", "__version__"}
+
 # Which rooms each room may touch, besides itself.
 MAY_TOUCH = {
     "population": set(),
@@ -27,6 +29,11 @@ MAY_TOUCH = {
     "simulate": {"rows", "population"},
     "baselines": {"rows", "population", "initialise", "validation"},
     "testing": {"rows"},
+    "files": {"rows"},
+    # The rooms on top use what every user has.
+    "experiments": PUBLIC,
+    "report": PUBLIC | {"files", "experiments"},
+    "cli": PUBLIC | {"files", "experiments", "report"},
 }
 
 

@@ -5,6 +5,9 @@ have rewritten a fraction of the samples, sensing vectors ``a`` and responses ``
 Buna and Rebeschini, *Robust Gradient Descent for Phase Retrieval*, and what the paper leaves open.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from robustphase import baselines, paper, population, rows, simulate, testing
 from robustphase.estimator import RobustPhaseRetrieval
 from robustphase.initialise import spectral_init
@@ -12,14 +15,22 @@ from robustphase.means import robust_mean
 from robustphase.population import distance
 from robustphase.spectra import leading_eigenvector, robust_covariance
 
+if TYPE_CHECKING:
+    from robustphase import experiments, files, report
+    from robustphase.experiments import plan
+
 __all__ = [
     "RobustPhaseRetrieval",
     "__version__",
     "baselines",
     "distance",
+    "experiments",
+    "files",
     "leading_eigenvector",
     "paper",
+    "plan",
     "population",
+    "report",
     "robust_covariance",
     "robust_mean",
     "rows",
@@ -28,3 +39,18 @@ __all__ = [
     "testing",
 ]
 __version__ = "0.1.0"
+
+#: Rooms on top of the library, opened when somebody asks for them: importing robustphase stays quick.
+_OPENED_LATER = ("experiments", "files", "report")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _OPENED_LATER:
+        return import_module(f"robustphase.{name}")
+    if name == "plan":
+        return import_module("robustphase.experiments").plan
+    raise AttributeError(f"module 'robustphase' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,35 @@
+"""Reports: what a recovery found, on one page that a person can read, and in one file that a program can.
+
+Three steps, each usable alone. :class:`Evidence` collects what a fit has to show for itself; :func:`save_result` and
+:func:`load_result` keep it in an ``.npz`` file; :func:`write_report` turns it into one self-contained HTML file. The charts
+(``charts``) are plain SVG and serve other pages too.
+"""
+
+from robustphase.report.charts import (
+    Series,
+    bar_chart,
+    histogram_chart,
+    image_chart,
+    line_chart,
+    scatter_chart,
+    standalone_svg,
+)
+from robustphase.report.evidence import Evidence
+from robustphase.report.page import render_report, write_report
+from robustphase.report.results import ResultFileError, load_result, save_result
+
+__all__ = [
+    "Evidence",
+    "ResultFileError",
+    "Series",
+    "bar_chart",
+    "histogram_chart",
+    "image_chart",
+    "line_chart",
+    "load_result",
+    "render_report",
+    "save_result",
+    "scatter_chart",
+    "standalone_svg",
+    "write_report",
+]

@@ -1,0 +1,65 @@
+"""Other methods on the same data, as pictures and as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from robustphase.report.evidence import Evidence
+from robustphase.report.markup import cell, grid, percent, seconds_text, section, table
+from robustphase.report.pictures import comparison_figures
+from robustphase.report.svg import escaped, tag
+
+#: What is known of a method; all but the first are optional.
+KEYS = ("method", "relative_error", "seconds", "verdict", "signal", "highlight")
+
+
+def comparison_section(evidence: Evidence, comparisons: Sequence[Mapping[str, Any]]) -> str:
+    """The methods in the order given.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Of the report.
+    comparisons : sequence of mapping
+        One per method, with the keys of `KEYS`.
+    """
+    _check(comparisons)
+    pictures = [(str(row["method"]), row.get("signal"), _said(row)) for row in comparisons]
+    if evidence.truth is not None:
+        pictures.insert(0, ("truth", evidence.truth, "what there is to find"))
+    lines = [
+        tag(
+            "tr",
+            [
+                tag("th", escaped(row["method"]), scope="row"),
+                cell("relative_error", row.get("relative_error"), _error(row)),
+                cell("seconds", row.get("seconds"), seconds_text(row.get("seconds"))),
+                tag("td", escaped(row.get("verdict", "")), class_="words"),
+            ],
+            class_="ours" if row.get("highlight") else None,
+            data_method=row["method"],
+        )
+        for row in comparisons
+    ]
+    head = ("method", "relative error", "time", "verdict")
+    caption = "The same data for every method; the error is the distance to the truth, relative to its norm."
+    figures = grid(comparison_figures(evidence, pictures), "pictures small")
+    return section("Beside other methods", [figures, table(head, lines, "comparison", words=(3,), caption=caption)])
+
+
+def _check(comparisons: Sequence[Mapping[str, Any]]) -> None:
+    for position, row in enumerate(comparisons):
+        unknown = sorted(set(row) - set(KEYS))
+        if unknown or "method" not in row:
+            wrong = f"unknown keys: {', '.join(unknown)}" if unknown else "no method"
+            raise ValueError(f"comparisons[{position}] has {wrong}. Known keys are {', '.join(KEYS)}.")
+
+
+def _error(row: Mapping[str, Any]) -> str:
+    error = row.get("relative_error")
+    return "–" if error is None else percent(float(error))
+
+
+def _said(row: Mapping[str, Any]) -> str:
+    return "" if row.get("relative_error") is None else f"error {_error(row)}"

@@ -1,0 +1,148 @@
+"""Signals made visible: turned to a common sign (phase), as pictures on a common grey scale or as lines.
+
+Phaseless data cannot tell a signal from its negative, so every signal is turned towards the truth where that is known, and
+otherwise so that its entries are positive in sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robustphase.report.charts import Series, image_chart, line_chart
+from robustphase.report.evidence import Evidence
+from robustphase.report.markup import HEIGHT, WIDTH, grid, paragraph, section
+
+Array = NDArray[Any]
+
+#: Standard errors to either side of the band; 95 in a hundred intervals hold the truth.
+BAND = 1.96
+#: Signals with fewer entries show them one by one.
+FEW = 80
+#: Grey scales end where all but this share of the entries lie, so that one wild entry does not make the rest grey.
+BEYOND = 0.002
+
+
+def turned(signal: Array, reference: Array | None = None) -> Array:
+    """The signal with the sign (phase) that brings it closest to a reference, or that makes its sum positive."""
+    inner = np.sum(signal) if reference is None else np.vdot(signal, reference)
+    if reference is None and abs(inner) <= 1e-9 * np.abs(signal).sum():
+        # A sum of zero says nothing; the largest entry decides.
+        inner = np.conj(signal[np.argmax(np.abs(signal))]) if signal.size else 1.0
+    elif reference is None:
+        inner = np.conj(inner)
+    size = abs(inner)
+    phase = inner / size if size > 0 else 1.0
+    return signal * phase
+
+
+def shown_signal(evidence: Evidence) -> Array:
+    """The recovered signal as the report shows it."""
+    return turned(evidence.signal, evidence.truth)
+
+
+def signal_section(evidence: Evidence) -> str:
+    """The recovered signal, and how it is shown."""
+    sign = "phase" if np.iscomplexobj(evidence.signal) else "sign"
+    towards = "towards the truth" if evidence.truth is not None else "so that its sum is positive"
+    said = f"Phaseless data leave the {sign} open; the signal is shown turned {towards}. "
+    if evidence.image_shape is not None:
+        own = ", except for the phase" if np.iscomplexobj(evidence.signal) else ""
+        own = ", except for the standard errors" if evidence.standard_errors is not None else own
+        said += f"All pictures share one grey scale{own}."
+    elif evidence.standard_errors is not None:
+        said += f"Bands and bars are {BAND} standard errors wide on either side."
+    kind = "charts" if evidence.image_shape is None else "pictures"
+    return section("The signal", [grid(signal_figures(evidence), kind), paragraph(said.strip(), "note")])
+
+
+def signal_figures(evidence: Evidence) -> list[str]:
+    """The recovered signal beside its start and, where it is known, the truth."""
+    return _pictures(evidence) if evidence.image_shape is not None else _lines(evidence)
+
+
+def comparison_figures(evidence: Evidence, signals: Sequence[tuple[str, Array | None, str]]) -> list[str]:
+    """Pictures of several signals on the grey scale of the report: (title, signal, note); nothing for other signals."""
+    if evidence.image_shape is None:
+        return []
+    reference = evidence.truth if evidence.truth is not None else shown_signal(evidence)
+    low, high = grey_range(evidence)
+    figures = []
+    for title, signal, note in signals:
+        if signal is None:
+            continue
+        values = np.asarray(signal).reshape(-1)
+        if values.size != evidence.n:
+            raise ValueError(f"the signal of {title!r} has {values.size} entries, the recovered one {evidence.n}.")
+        picture = _visible(turned(np.nan_to_num(values), reference)).reshape(evidence.image_shape)
+        figures.append(image_chart(picture, title=title, low=low, high=high, note=note, width=200))
+    return figures
+
+
+def grey_range(evidence: Evidence) -> tuple[float, float]:
+    """Ends of the grey scale that all pictures of a report share."""
+    best = _visible(evidence.truth if evidence.truth is not None else shown_signal(evidence))
+    low, high = np.quantile(best, (BEYOND, 1 - BEYOND)).tolist()
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+def _visible(signal: Array) -> Array:
+    return np.abs(signal) if np.iscomplexobj(signal) else signal
+
+
+def _pictures(evidence: Evidence) -> list[str]:
+    assert evidence.image_shape is not None
+    modulus = " (modulus)" if np.iscomplexobj(evidence.signal) else ""
+    answer = shown_signal(evidence)
+    named: list[tuple[str, Array]] = [
+        (f"recovered{modulus}", answer),
+        (f"start{modulus}", turned(evidence.initial_signal, answer)),
+    ]
+    if evidence.truth is not None:
+        named.insert(0, (f"truth{modulus}", evidence.truth))
+    low, high = grey_range(evidence)
+    shape = evidence.image_shape
+    figures = [image_chart(_visible(s).reshape(shape), title=name, low=low, high=high) for name, s in named]
+    if np.iscomplexobj(evidence.signal):
+        phase = np.angle(answer).reshape(shape)
+        figures.append(image_chart(phase, title="recovered (phase)", low=-np.pi, high=np.pi, note="black −π, white π"))
+    if evidence.standard_errors is not None:
+        figures.append(image_chart(evidence.standard_errors.reshape(shape), title="standard error"))
+    return figures
+
+
+def _lines(evidence: Evidence) -> list[str]:
+    entries, answer = np.arange(evidence.n), shown_signal(evidence)
+    style: Any = "points" if evidence.n <= FEW else "line"
+    parts = [("", np.real)] if not np.iscomplexobj(answer) else [("real part", np.real), ("imaginary part", np.imag)]
+    figures = []
+    for name, part in parts:
+        values = part(answer)
+        low = high = None
+        if evidence.standard_errors is not None:
+            low, high = values - BAND * evidence.standard_errors, values + BAND * evidence.standard_errors
+        series = [Series("recovered", entries, values, low, high, style)]
+        if evidence.truth is not None:
+            series.append(Series("truth", entries, part(evidence.truth), style="points"))
+        title = "Entries of the signal" + (f", {name}" if name else "")
+        figures.append(line_chart(series, title=title, x_label="entry", y_label="value", width=WIDTH, height=HEIGHT))
+    return figures if len(figures) > 1 else [*figures, _against(evidence, answer)]
+
+
+def _against(evidence: Evidence, answer: Array) -> str:
+    """Entry by entry against the truth, or where that is unknown against the start."""
+    known = evidence.truth is not None
+    other = evidence.truth if evidence.truth is not None else turned(evidence.initial_signal, answer)
+    ends = np.array([min(other.min(), answer.min()), max(other.max(), answer.max())])
+    name = "truth" if known else "start"
+    return line_chart(
+        [Series("entries", other, answer, style="points"), Series("equal", ends, ends)],
+        title=f"Recovered entries against the {name}",
+        x_label=name,
+        y_label="recovered",
+        width=WIDTH,
+        height=HEIGHT,
+    )

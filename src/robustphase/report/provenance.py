@@ -1,0 +1,75 @@
+"""The end of the page: what was taken for granted, and what it takes to do it again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import robustphase as rp
+from robustphase.report.evidence import Evidence
+from robustphase.report.markup import exact, paragraph, percent, section
+from robustphase.report.svg import escaped, tag
+
+
+def assumption_section(evidence: Evidence) -> str:
+    """What was taken for granted, in plain sentences."""
+    p, told = evidence.parameters, evidence.contamination_told
+    field = "complex" if np.iscomplexobj(evidence.signal) else "real"
+    items = [
+        f"Responses are squared magnitudes with noise, y = |a·x|² + z, with {field} covariates a.",
+        "The rows of A are Gaussian with an unknown covariance, which was estimated; the bad ones may be anything."
+        if p.get("whiten")
+        else "The rows of A are standard normal, except for the bad ones, which may be anything.",
+        f"The share of bad samples was not stated; {percent(evidence.contamination_used)} was found."
+        if isinstance(told, str)
+        else f"At most {percent(told)} of the samples are bad, in covariates, response or both.",
+        "A constant background may be added to every response; it was fitted along."
+        if p.get("noise_mean") == "unknown"
+        else "The noise has mean zero: there is no background.",
+        "The noise is independent of the covariates and has a finite fourth moment.",
+    ]
+    if p.get("nonfinite") == "drop":
+        items.append("Samples with NaN, infinite or overflowing numbers count as bad.")
+    if evidence.standard_errors is not None:
+        items.append("Standard errors measure the noise, not what bad samples that pass for clean ones may have done.")
+    return section("What was assumed", [tag("ul", [tag("li", escaped(item)) for item in items])])
+
+
+def reproduction_section(evidence: Evidence) -> str:
+    """Data, software, command, seed, parameters."""
+    # What was passed, as it was passed; an unknown parameter of a later version counts as passed.
+    defaults = rp.RobustPhaseRetrieval().get_params()
+    passed = [f"{name}={value!r}" for name, value in evidence.parameters.items() if value != defaults.get(name, ...)]
+    code = f"import robustphase as rp\n\nmodel = rp.RobustPhaseRetrieval({', '.join(passed)}).fit(A, y)"
+    seed = "from a random state that is gone" if evidence.seed is None else str(evidence.seed)
+    facts = [
+        ("data", "data_name", evidence.data_name or "unnamed"),
+        ("samples", "m", evidence.m),
+        ("unknowns", "n", evidence.n),
+        ("type", "dtype", evidence.dtype),
+        ("SHA-256 of the data", "fingerprint", evidence.fingerprint or "not computed"),
+        ("command", "command", evidence.command or "none, called from Python"),
+        ("seed", "seed", seed),
+        ("contamination told", "contamination_told", evidence.contamination_told),
+        ("contamination used", "contamination_used", evidence.contamination_used),
+        ("software", "versions", ", ".join(f"{name} {version}" for name, version in evidence.versions.items())),
+    ]
+    lines = [
+        tag("div", [tag("dt", escaped(name)), tag("dd", _value(value), data_key=key, data_value=exact(value))])
+        for name, key, value in facts
+    ]
+    every = ", ".join(f"{name}={value!r}" for name, value in evidence.parameters.items())
+    return section(
+        "How to reproduce it",
+        [
+            tag("dl", lines),
+            tag("pre", tag("code", escaped(code))),
+            tag("p", ["All parameters: ", tag("code", escaped(every))], class_="note"),
+            paragraph("robustphase.files.fingerprint(A, y) gives the hash of a copy of the data.", "note"),
+        ],
+    )
+
+
+def _value(value: object) -> str:
+    if isinstance(value, int):
+        return escaped(f"{value:,}")
+    return escaped(f"{value:.4g}" if isinstance(value, float) else value)

@@ -1,0 +1,139 @@
+"""Result files: evidence as an ``.npz`` archive of plain arrays, without pickle, in a versioned schema.
+
+Arrays are stored under their own names; everything else is one JSON text. A reader of another language needs a zip library
+and the ``.npy`` format.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+import zlib
+from typing import Any
+
+import numpy as np
+
+from robustphase.report.atomic import replacing
+from robustphase.report.evidence import HISTORY, Evidence
+from robustphase.report.law import NoiseLaw
+
+#: What tells our files from others, and the newest layout this version knows.
+FORMAT, SCHEMA = "robustphase result", 1
+
+ARRAYS = ("signal", "initial_signal", "weights", "covariate_weights", "responses", "predictions", "squared_norms")
+OPTIONAL_ARRAYS = ("standard_errors", "truth")
+VALUES = (
+    "contamination_told",
+    "contamination_used",
+    "noise_mean",
+    "noise_scale",
+    "certificate",
+    "converged",
+    "message",
+    "parameters",
+    "seed",
+    "dtype",
+    "versions",
+    "command",
+    "data_name",
+    "fingerprint",
+    "seconds",
+    "passes",
+)
+
+
+class ResultFileError(ValueError):
+    """A file that is not a result, or not a whole one, or one of a later version."""
+
+
+def save_result(path: str | os.PathLike[str], evidence: Evidence) -> None:
+    """Write evidence to a file, whole or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        Where to; the customary ending is ``.npz``. A file that is there is replaced.
+    evidence : Evidence
+        What to keep.
+    """
+    arrays: dict[str, Any] = {name: getattr(evidence, name) for name in ARRAYS}
+    arrays |= {name: getattr(evidence, name) for name in OPTIONAL_ARRAYS if getattr(evidence, name) is not None}
+    arrays |= {f"history_{name}": evidence.history[name] for name in HISTORY}
+    values = {name: getattr(evidence, name) for name in VALUES}
+    values["parameters"], values["versions"] = dict(evidence.parameters), dict(evidence.versions)
+    values["noise_law"] = None if evidence.noise_law is None else list(evidence.noise_law)
+    values["image_shape"] = None if evidence.image_shape is None else list(evidence.image_shape)
+    for name, array in arrays.items():
+        if np.asarray(array).dtype.kind not in "fciubU":
+            raise TypeError(f"{name} holds {np.asarray(array).dtype}, which cannot be written without pickle.")
+    with replacing(path) as handle:
+        np.savez_compressed(
+            handle,
+            format=np.array(FORMAT),
+            schema=np.array(SCHEMA),
+            values=np.array(json.dumps(values)),
+            **arrays,
+        )
+
+
+def load_result(path: str | os.PathLike[str]) -> Evidence:
+    """Read evidence from a file.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that `save_result` wrote.
+
+    Returns
+    -------
+    Evidence
+
+    Raises
+    ------
+    ResultFileError
+        If the file is something else, damaged, or of a later version.
+    OSError
+        If it cannot be read.
+    """
+    name = os.fspath(path)
+    with open(path, "rb") as handle:
+        if handle.read(4) != b"PK\x03\x04":
+            raise ResultFileError(f"{name!r} is not a result file of robustphase: it is not an .npz archive.")
+        handle.seek(0)
+        try:
+            with np.load(handle, allow_pickle=False) as archive:
+                return _evidence(name, archive)
+        except ResultFileError:
+            raise
+        except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, ValueError, OSError) as error:
+            reason = str(error).strip("'\"") or type(error).__name__
+            raise ResultFileError(
+                f"{name!r} is damaged or incomplete ({reason}). Make it again, or restore it from a copy."
+            ) from error
+
+
+def _evidence(name: str, archive: Any) -> Evidence:
+    stored = set(archive.files)
+    if "format" not in stored or str(archive["format"]) != FORMAT:
+        held = ", ".join(sorted(stored)[:5]) or "nothing"
+        raise ResultFileError(
+            f"{name!r} is an .npz file but not a result of robustphase: it holds {held}. "
+            "Results are written by save_result and by robustphase fit --out."
+        )
+    schema = int(archive["schema"])
+    if schema > SCHEMA:
+        raise ResultFileError(
+            f"{name!r} was written by a later version of robustphase (schema {schema}; this one reads up to {SCHEMA}). "
+            "Update with pip install --upgrade robustphase."
+        )
+    values = json.loads(str(archive["values"]))
+    law, shape = values.pop("noise_law"), values.pop("image_shape")
+    arrays: dict[str, Any] = {key: archive[key] for key in (*ARRAYS, *OPTIONAL_ARRAYS) if key in stored}
+    return Evidence(
+        **arrays,
+        **{key: values[key] for key in VALUES},
+        history={key: archive[f"history_{key}"] for key in HISTORY},
+        noise_law=None if law is None else NoiseLaw(*law),
+        image_shape=None if shape is None else (int(shape[0]), int(shape[1])),
+    )

@@ -1,0 +1,106 @@
+"""What a person should know first: one sentence, and the checks behind it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from robustphase.report.evidence import Evidence
+from robustphase.report.markup import percent
+from robustphase.report.reasons import crowded_stretches
+
+#: More rejected than stated by this much is worth a look: clean samples with large noise are rejected as well.
+CLEARLY_MORE = 0.03
+#: A certificate beyond this share of the signal vouches for little.
+LOOSE = 0.5
+
+
+class Check(NamedTuple):
+    """One thing that was looked at: its name, whether it is as it should be, and what was found."""
+
+    name: str
+    passed: bool
+    found: str
+
+
+def verdict(evidence: Evidence) -> str:
+    """Whether it converged, how many samples were rejected, and what error to expect; in one sentence."""
+    rejected = int(evidence.rejected.sum())
+    were = "was" if rejected == 1 else "were"
+    samples = f"{rejected:,} of {evidence.m:,} samples ({percent(rejected / evidence.m)}) {were} rejected"
+    if not evidence.converged:
+        return f"Not converged: {samples}, and the signal should not be relied on before the cause is known."
+    return f"Converged: {samples}, and {_error_sentence(evidence)}."
+
+
+def guarantee(evidence: Evidence) -> str:
+    """What the certificate says, in one sentence."""
+    level = percent(evidence.contamination_used)
+    if not evidence.certificate < 1:
+        return (
+            f"The certificate ({percent(evidence.certificate)}) is as large as the signal: with {level} of the samples bad, "
+            "robust gradients alone cannot vouch for the answer."
+        )
+    return (
+        f"If no more than {level} of the samples are bad, the error is at most {percent(evidence.certificate)} of the signal's "
+        "norm, whatever the bad samples are; usually it is several times smaller."
+    )
+
+
+def checks(evidence: Evidence) -> list[Check]:
+    """What tells a good fit from a doubtful one."""
+    return [
+        _settled(evidence),
+        _share(evidence),
+        Check(
+            "certificate",
+            evidence.certificate < LOOSE,
+            f"vouches for {percent(evidence.certificate)} of the norm of the signal"
+            + ("" if evidence.certificate < LOOSE else "; more samples, or fewer bad ones, would make it smaller"),
+        ),
+        _spread(evidence),
+    ]
+
+
+def _error_sentence(evidence: Evidence) -> str:
+    if evidence.expected_error is not None:
+        return f"the noise leaves an error of about {percent(evidence.expected_error)} of the signal's norm"
+    if evidence.certificate < 1:
+        return f"the signal lies within {percent(evidence.certificate)} of its norm of the answer"
+    return "the data do not bound the error of the signal"
+
+
+def _settled(evidence: Evidence) -> Check:
+    if evidence.converged:
+        return Check("settled", True, "the last stage moved the signal no further")
+    return Check(
+        "settled", False, evidence.message or "the last stage still moved the signal; the fit's warning says why"
+    )
+
+
+def _share(evidence: Evidence) -> Check:
+    share = float(evidence.rejected.mean())
+    if isinstance(evidence.contamination_told, str):
+        found = f"{percent(evidence.contamination_used)} found, as nothing was stated"
+        # Beyond this level no single signal explains the data better than another.
+        return Check("share rejected", evidence.contamination_used < 0.35, found)
+    told = evidence.contamination_told
+    if share <= told + CLEARLY_MORE:
+        return Check("share rejected", True, f"{percent(share)} rejected, {percent(told)} stated")
+    return Check(
+        "share rejected",
+        False,
+        f"{percent(share)} rejected but only {percent(told)} stated: state more, or contamination='auto'",
+    )
+
+
+def _spread(evidence: Evidence) -> Check:
+    crowded = crowded_stretches(evidence)
+    if not crowded:
+        return Check("spread over the rows", True, "rejected samples keep to no stretch of the rows")
+    first = "; ".join(f"{s.reason} in rows {s.start:,} to {s.stop - 1:,} ({percent(s.share)})" for s in crowded[:3])
+    more = f"; and {len(crowded) - 3} more" if len(crowded) > 3 else ""
+    return Check(
+        "spread over the rows",
+        False,
+        f"rejected samples crowd together: {first}{more}. A dead part of the detector, or a drift?",
+    )

@@ -1,0 +1,120 @@
+"""Evidence shared by the tests of the report, and a reader of pages."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import robustphase as rp
+from robustphase.report import Evidence, render_report
+
+#: A file name that would become markup if it were not escaped.
+HOSTILE = "<img src=x onerror=alert(1)>\"'&.npz"
+SIDE = 10
+
+
+class Page(HTMLParser):
+    """A page as lists: its elements with their attributes, its text, and the values under its keys."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.values: dict[str, list[str]] = {}
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.elements.append((tag, found))
+        if "data-key" in found and "data-value" in found:
+            self.values.setdefault(found["data-key"], []).append(found["data-value"])
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+    def rows(self, name: str) -> list[dict[str, str | None]]:
+        return [attributes for tag, attributes in self.elements if tag == "tr" and name in attributes]
+
+
+def spoilt_world():
+    """A picture behind contaminated data with a background, in which samples are bad for every reason."""
+    world = rp.simulate.make_world(
+        n=SIDE**2, m=3000, contamination=0.1, attack="cloud", noise_mean=1.0, signal="image", seed=0
+    )
+    A, y, rng = world.A.copy(), world.y.copy(), np.random.default_rng(0)
+    bad = np.flatnonzero(world.touched)
+    A[bad[:60]] = 3 * rng.standard_normal((60, SIDE**2))
+    A[bad[60:120]], y[bad[60:120]] = rng.standard_normal((60, SIDE**2)), rng.uniform(20, 30, 60)
+    A[bad[120:140], 3], y[bad[140:150]], y[bad[150:160]] = np.nan, np.inf, 1e200
+    groups = {"norm": bad[:60], "residual": bad[60:120], "nonfinite": bad[120:160], "direction": bad[160:]}
+    return world, A, y, groups
+
+
+@pytest.fixture(scope="session")
+def spoilt():
+    return spoilt_world()
+
+
+@pytest.fixture(scope="session")
+def evidence(spoilt):
+    world, A, y, _ = spoilt
+    model = rp.RobustPhaseRetrieval(0.12, noise_mean="unknown", nonfinite="drop", random_state=3).fit(A, y)
+    return Evidence.of(
+        model,
+        A,
+        y,
+        data_name=HOSTILE,
+        command=f"robustphase fit '{HOSTILE}'",
+        truth=world.truth,
+        image_shape=(SIDE, SIDE),
+    )
+
+
+@pytest.fixture(scope="session")
+def plain():
+    """A small fit without truth, picture or background."""
+    world = rp.simulate.make_world(n=12, m=400, contamination=0.1, attack="huge", seed=1)
+    model = rp.RobustPhaseRetrieval("auto").fit(world.A, world.y)
+    return Evidence.of(model, world.A, world.y)
+
+
+@pytest.fixture(scope="session")
+def comparisons(evidence):
+    rng = np.random.default_rng(0)
+    return [
+        {
+            "method": "robustphase",
+            "relative_error": evidence.true_error,
+            "seconds": 1.25,
+            "verdict": "recovered",
+            "signal": -evidence.signal,
+            "highlight": True,
+        },
+        {
+            "method": "<script>alert(2)</script>",
+            "relative_error": float("inf"),
+            "seconds": None,
+            "verdict": "lost <b>badly</b>",
+            "signal": rng.standard_normal(SIDE**2),
+        },
+        {"method": "no picture", "relative_error": 0.31},
+    ]
+
+
+@pytest.fixture(scope="session")
+def page(evidence, comparisons):
+    return render_report(evidence, comparisons)
+
+
+@pytest.fixture(scope="session")
+def read():
+    return Page

@@ -1,0 +1,220 @@
+"""Charts: valid markup for any data, nothing outside the frame, nothing unescaped, nothing left out in silence."""
+
+from __future__ import annotations
+
+import base64
+import re
+import struct
+import zlib
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from robustphase.report import (
+    Series,
+    bar_chart,
+    histogram_chart,
+    image_chart,
+    line_chart,
+    scatter_chart,
+    standalone_svg,
+)
+from robustphase.report.svg import short_number, shortened, text_width, wrapped
+
+SVG = "{http://www.w3.org/2000/svg}"
+LABELS = {"title": "a title", "x_label": "x", "y_label": "y"}
+wild = st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=12)
+
+
+def parsed(chart):
+    return ElementTree.fromstring(chart)
+
+
+def coordinates(root):
+    """All absolute points of the marks: M, L, H and V of every path."""
+    for path in root.iter(f"{SVG}path"):
+        x = y = 0.0
+        for command, arguments in re.findall(r"([MLHVhvZ])([^MLHVhvZ]*)", path.get("d", "")):
+            values = [float(value) for value in arguments.split()]
+            if command in "ML":
+                x, y = values
+            elif command == "H":
+                (x,) = values
+            elif command == "V":
+                (y,) = values
+            yield x, y
+
+
+def texts(root):
+    return [element.text for element in root.iter(f"{SVG}text")]
+
+
+@given(x=wild, y=wild, log_x=st.booleans(), log_y=st.booleans(), style=st.sampled_from(["line", "points", "both"]))
+def test_any_numbers_give_a_valid_chart_with_all_marks_inside(x, y, log_x, log_y, style):
+    size = min(len(x), len(y))
+    x, y = np.array(x[:size]), np.array(y[:size])
+    series = [Series("data", x, y, y - 1, y + 1, style), Series("more", x[::-1], y, style="line")]
+    root = parsed(line_chart(series, log_x=log_x, log_y=log_y, width=460, height=300, **LABELS))
+    assert all(-0.5 <= a <= 460.5 and -0.5 <= b <= 300.5 for a, b in coordinates(root))
+
+
+@given(values=wild, bins=st.integers(1, 80), log_y=st.booleans())
+def test_any_numbers_give_a_valid_histogram(values, bins, log_y):
+    chart = histogram_chart(
+        [("a", np.array(values)), ("b", np.array([1.0]))], title="t", x_label="x", bins=bins, log_y=log_y
+    )
+    assert all(-0.5 <= a <= 640.5 and -0.5 <= b <= 360.5 for a, b in coordinates(parsed(chart)))
+
+
+@given(values=wild, log=st.booleans())
+def test_any_numbers_give_valid_bars(values, log):
+    root = parsed(bar_chart([f"bar {i}" for i in range(len(values))], values, title="t", value_label="v", log=log))
+    for bar in root.iter(f"{SVG}rect"):
+        assert float(bar.get("x")) >= -0.5
+        assert float(bar.get("x")) + float(bar.get("width")) <= 640.5
+
+
+@pytest.mark.parametrize(
+    "hostile", ["<img src=x onerror=alert(1)>", "\"quoted\" & 'more'", "nul\x00 and \udcff surrogate"]
+)
+def test_text_stays_text(hostile):
+    one = np.ones(1)
+    named = [Series(hostile, one, one), Series("b", one, one)]
+    charts = [
+        line_chart(named, title=hostile, x_label=hostile, y_label=hostile),
+        histogram_chart([(hostile, one), ("b", one)], title=hostile, x_label=hostile),
+        bar_chart([hostile], one, title=hostile, value_label=hostile),
+        image_chart(np.eye(3), title=hostile, note=hostile, width=600),
+    ]
+    for chart in charts:
+        root = parsed(standalone_svg(chart))
+        assert not list(root.iter(f"{SVG}img"))
+        assert not any(name.startswith("on") for element in root.iter() for name in element.attrib)
+        shown = re.sub("[\x00\udcff]", "\ufffd", hostile)
+        assert shown in " ".join(t or "" for t in texts(root))
+        standalone_svg(chart).encode("utf-8")
+
+
+def test_a_chart_names_itself_to_those_who_do_not_see_it():
+    root = parsed(line_chart([Series("error", np.arange(3), np.array([1.0, 2.0, 4.0]))], **LABELS))
+    assert root.get("role") == "img"
+    assert root.find(f"{SVG}title").text == "a title"
+    assert "error: 3 points, from 1 to 4" in root.get("aria-label")
+
+
+def test_large_sets_are_thinned_reproducibly_and_say_so():
+    rng = np.random.default_rng(0)
+    series = [Series("many", np.arange(20_000), rng.random(20_000)), Series("few", np.arange(50), np.zeros(50))]
+    chart = scatter_chart(series, **LABELS)
+    assert chart == scatter_chart(series, **LABELS)
+    many, few = (path.get("d").count("M") for path in parsed(chart).iter(f"{SVG}path") if path.get("stroke-opacity"))
+    assert few == 50
+    assert many + few == 3000
+    assert "3,000 of 20,050 points drawn, chosen at random." in texts(parsed(chart))
+
+
+def test_what_cannot_be_drawn_is_counted():
+    y = np.array([1.0, 0.0, -2.0, np.inf, 3.0])
+    shown = texts(parsed(line_chart([Series("a", np.arange(1, 6), y)], log_y=True, **LABELS)))
+    assert "Too large or not positive, so not shown: 3 values." in shown
+    shown = texts(parsed(line_chart([Series("a", np.arange(5), np.arange(5))], y_range=(0, 2), **LABELS)))
+    assert "Beyond the range shown: 2 values." in shown
+    values = np.array([0.1, 0.2, 5.0, np.nan])
+    shown = texts(parsed(histogram_chart([("a", values)], title="t", x_label="x", x_range=(0, 1))))
+    assert "Beyond the range shown: 1 a." in shown
+    assert "Too large or missing, so not shown: 1 value." in shown
+
+
+def test_missing_values_are_gaps_of_a_line():
+    y = np.array([1.0, 2.0, np.nan, 4.0, 5.0])
+    (line,) = [
+        path for path in parsed(line_chart([Series("", np.arange(5), y)], **LABELS)).iter(f"{SVG}path")
+        if path.get("class", "").startswith("rp-line")
+    ]  # fmt: skip
+    assert line.get("d").count("M") == 2
+
+
+def test_a_histogram_counts():
+    chart = histogram_chart([("a", np.array([0.1, 0.1, 0.9]))], title="t", x_label="x", bins=2, x_range=(0, 1))
+    (bars,) = [path for path in parsed(chart).iter(f"{SVG}path") if path.get("class", "").startswith("rp-bar")]
+    heights = [float(value) for value in re.findall(r"V([0-9.]+)", bars.get("d"))]
+    floor = heights[-1]
+    assert (floor - heights[0]) == pytest.approx(2 * (floor - heights[1]), abs=0.3)
+
+
+def test_a_picture_is_a_png_of_the_array():
+    array = np.array([[0.0, 0.5], [1.0, np.nan], [2.0, -3.0]])
+    root = parsed(image_chart(array, title="t", low=0.0, high=1.0))
+    (image,) = root.iter(f"{SVG}image")
+    kind, data = image.get("href").split(",")
+    assert kind == "data:image/png;base64"
+    assert_array_equal(decoded(base64.b64decode(data)), [[0, 128], [255, 128], [255, 0]])
+
+
+def decoded(png):
+    """Pixels of a greyscale PNG without filters, with its checksums verified."""
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    chunks, position = {}, 8
+    while position < len(png):
+        (length,) = struct.unpack(">I", png[position : position + 4])
+        kind, body = png[position + 4 : position + 8], png[position + 8 : position + 8 + length]
+        assert struct.unpack(">I", png[position + 8 + length : position + 12 + length])[0] == zlib.crc32(kind + body)
+        chunks[kind] = body
+        position += 12 + length
+    width, height = struct.unpack(">II", chunks[b"IHDR"][:8])
+    lines = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, width + 1)
+    assert not lines[:, 0].any()
+    return lines[:, 1:]
+
+
+def test_a_chart_that_stands_alone_carries_both_palettes():
+    chart = standalone_svg(bar_chart(["a"], [1.0], title="t", value_label="v"))
+    style = parsed(chart).find(f"{SVG}style").text
+    assert "prefers-color-scheme:dark" in style
+    used = set(re.findall(r"var\((--rp-[a-z0-9]+)\)", chart))
+    assert used <= set(re.findall(r"(--rp-[a-z0-9]+):", style))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: line_chart([Series("a", np.arange(3), np.arange(2))], **LABELS), "one y for every x"),
+        (
+            lambda: line_chart([Series("a", np.arange(3), np.arange(3), np.arange(2), np.arange(3))], **LABELS),
+            "the band of",
+        ),
+        (lambda: bar_chart(["a"], [1.0, 2.0], title="t", value_label="v"), "1 labels for 2 bars"),
+        (lambda: image_chart(np.arange(3.0), title="t"), "two dimensions"),
+        (lambda: line_chart([], height=60, **LABELS), "no room for the plot"),
+        (lambda: standalone_svg("<svg></svg>"), "needs a chart"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_a_chart_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(0, "0"), (1234, "1,234"), (0.0714, "0.0714"), (1.0, "1"), (-2.5, "−2.50"), (1e-7, "1.00e−7"), (3.2e9, "3.20e9")],
+)
+def test_numbers_are_written_for_people(value, expected):
+    assert short_number(value) == expected
+    assert [short_number(v) for v in (np.nan, np.inf, -np.inf)] == ["–", "∞", "−∞"]
+
+
+@given(text=st.text(max_size=200), width=st.floats(40, 800))
+def test_wrapped_lines_fit(text, width):
+    lines = wrapped(text, width)
+    assert all(text_width(line) <= width for line in lines)
+    assert sum(len(line.split()) for line in lines) == len(text.split())
+
+
+def test_a_text_of_any_length_is_shortened_in_no_time():
+    assert text_width(shortened("x" * 1_000_000, 300.0)) <= 300
+    assert shortened("short", 300.0) == "short"

@@ -1,0 +1,82 @@
+"""Why samples were rejected, and where they stand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import robustphase as rp
+from robustphase.report import Evidence
+from robustphase.report.reasons import REASONS, counts, crowded_stretches, reasons, worst_samples
+
+
+def test_every_bad_sample_is_rejected_for_what_was_done_to_it(evidence, spoilt):
+    *_, groups = spoilt
+    names = np.array(REASONS)[reasons(evidence)]
+    assert (names[groups["nonfinite"]] == "nonfinite").all()
+    assert (names[groups["norm"]] == "norm").all()
+    assert (names[groups["direction"]] == "direction").mean() > 0.95
+    # A row near the cloud of bad ones may be weighed down for its direction before its response is seen.
+    assert (names[groups["residual"]] == "residual").mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("attack", "reason"),
+    [("inflated_rows", "norm"), ("leverage", "direction"), ("huge", "residual"), ("overflow", "nonfinite")],
+)
+def test_attacks_are_told_apart(attack, reason):
+    # One world each; the shares were above 0.95 in ten.
+    world = rp.simulate.make_world(n=30, m=1500, attack=attack, seed=0)
+    e = Evidence.of(rp.RobustPhaseRetrieval(nonfinite="drop").fit(*world), *world)
+    rejected = reasons(e)[world.touched]
+    assert (rejected == REASONS.index(reason)).mean() > 0.9
+
+
+def test_counts_add_up(evidence, plain):
+    for e in (evidence, plain):
+        assert sum(counts(e).values()) == e.rejected.sum()
+        assert ((reasons(e) > 0) == e.rejected).all()
+
+
+def test_the_worst_samples_are_rejected_ones_of_every_reason(evidence):
+    samples = worst_samples(evidence)
+    assert len(samples) == 20
+    rows = [sample.row for sample in samples]
+    assert rows == sorted(set(rows))
+    assert evidence.rejected[rows].all()
+    assert {sample.reason for sample in samples} == set(REASONS[1:])
+    residual = [sample for sample in samples if sample.reason == "residual"]
+    others = np.flatnonzero(reasons(evidence) == REASONS.index("residual"))
+    lightest = evidence.weights[others].min()
+    assert all(sample.weight <= lightest + 1e-3 for sample in residual)
+
+
+def with_rejected(evidence, rejected):
+    ones = np.ones(rejected.size)
+    return replace(
+        evidence,
+        weights=np.where(rejected, 0.0, 1.0),
+        covariate_weights=ones,
+        responses=ones,
+        predictions=ones,
+        squared_norms=ones,
+    )
+
+
+def test_a_dead_stretch_is_found(plain, rng):
+    rejected = rng.random(4000) < 0.05
+    rejected[1000:1200] = True
+    (stretch,) = crowded_stretches(with_rejected(plain, rejected))
+    assert stretch.start <= 1000
+    assert stretch.stop >= 1200
+    assert stretch.stop - stretch.start <= 400
+    assert stretch.reason == "residual"
+
+
+@pytest.mark.parametrize("share", [0.0, 0.002, 0.05, 0.3])
+@pytest.mark.parametrize("m", [20, 60, 1000, 8000])
+def test_chance_makes_no_crowd(plain, rng, share, m):
+    # The rate of false alarms is below 1e-4 each, so 100 reports have one with a probability below 0.01.
+    assert not any(crowded_stretches(with_rejected(plain, rng.random(m) < share)) for _ in range(100))

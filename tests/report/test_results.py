@@ -1,0 +1,176 @@
+"""Result files: what is written is what is read, and what cannot be read is refused in words."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pickle
+import zipfile
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robustphase.report import ResultFileError, load_result, render_report, save_result
+from robustphase.report.results import SCHEMA
+
+
+def assert_same(one, other):
+    for field in fields(one):
+        a, b = getattr(one, field.name), getattr(other, field.name)
+        if isinstance(a, np.ndarray):
+            assert a.dtype == b.dtype
+            np.testing.assert_array_equal(a, b)
+        elif field.name == "history":
+            assert a.keys() == b.keys()
+            for key in a:
+                np.testing.assert_array_equal(a[key], b[key])
+        else:
+            assert a == b, field.name
+
+
+@pytest.fixture
+def saved(tmp_path, evidence):
+    path = tmp_path / "result.npz"
+    save_result(path, evidence)
+    return path
+
+
+def test_a_result_survives_the_file_unchanged(saved, evidence, plain, tmp_path):
+    assert_same(load_result(saved), evidence)
+    save_result(tmp_path / "plain.npz", plain)
+    assert_same(load_result(tmp_path / "plain.npz"), plain)
+
+
+def test_the_report_of_a_file_is_the_report_of_the_fit(saved, evidence, comparisons):
+    assert render_report(load_result(saved), comparisons) == render_report(evidence, comparisons)
+
+
+@given(
+    certificate=st.floats(allow_nan=False),
+    message=st.text(),
+    name=st.none() | st.text(st.characters(codec=None)),
+    told=st.floats(0, 0.49) | st.just("auto"),
+)
+def test_any_value_survives(tmp_path_factory, plain, certificate, message, name, told):
+    path = tmp_path_factory.mktemp("any") / "result.npz"
+    changed = replace(plain, certificate=certificate, message=message, data_name=name, contamination_told=told)
+    save_result(path, changed)
+    assert_same(load_result(path), changed)
+
+
+def test_the_same_result_makes_the_same_file(saved, evidence, tmp_path):
+    save_result(tmp_path / "again.npz", evidence)
+    assert (tmp_path / "again.npz").read_bytes() == saved.read_bytes()
+
+
+def test_a_result_is_plain_arrays(saved):
+    with np.load(saved, allow_pickle=False) as archive:
+        assert all(archive[name].dtype.kind in "fciubU" for name in archive.files)
+        assert str(archive["format"]) == "robustphase result"
+        assert int(archive["schema"]) == SCHEMA
+
+
+def test_objects_are_not_written(tmp_path, plain):
+    with pytest.raises(TypeError, match="cannot be written without pickle"):
+        save_result(tmp_path / "result.npz", replace(plain, truth=plain.signal.astype(object)))
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("kept", [5, 100, 0.3, 0.7, 0.999])
+def test_a_truncated_file_is_refused(saved, kept):
+    data = saved.read_bytes()
+    saved.write_bytes(data[: kept if kept > 1 else int(kept * len(data))])
+    with pytest.raises(ResultFileError, match=r"result\.npz' is damaged or incomplete .* Make it again"):
+        load_result(saved)
+
+
+def test_flipped_bits_are_noticed(saved):
+    data = bytearray(saved.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    saved.write_bytes(bytes(data))
+    with pytest.raises(ResultFileError, match="damaged or incomplete"):
+        load_result(saved)
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", pickle.dumps([1]), b"\x93NUMPY"])
+def test_a_foreign_file_is_refused(tmp_path, content):
+    path = tmp_path / "other.npz"
+    path.write_bytes(content)
+    with pytest.raises(ResultFileError, match="not a result file of robustphase"):
+        load_result(path)
+
+
+def test_an_archive_of_something_else_is_refused(tmp_path):
+    np.savez(tmp_path / "data.npz", A=np.eye(3), y=np.ones(3))
+    with pytest.raises(ResultFileError, match="not a result of robustphase: it holds A, y"):
+        load_result(tmp_path / "data.npz")
+    with zipfile.ZipFile(tmp_path / "text.npz", "w") as archive:
+        archive.writestr("a.txt", "text")
+    with pytest.raises(ResultFileError):
+        load_result(tmp_path / "text.npz")
+
+
+def rewritten(path, **changes):
+    """The same archive with some arrays changed, or left out where they are None."""
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files} | changes
+    np.savez(path, **{name: array for name, array in arrays.items() if array is not None})
+
+
+def test_a_file_of_a_later_version_says_so(saved):
+    rewritten(saved, schema=np.array(SCHEMA + 1))
+    with pytest.raises(
+        ResultFileError, match=f"later version of robustphase .schema {SCHEMA + 1}.* pip install --upgrade"
+    ):
+        load_result(saved)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"signal": None},
+        {"weights": np.ones(3)},
+        {"values": np.array("{")},
+        {"values": np.array("[]")},
+        {"schema": np.array("x")},
+    ],
+    ids=str,
+)
+def test_a_file_with_missing_or_foreign_parts_is_refused(saved, changes):
+    rewritten(saved, **changes)
+    with pytest.raises(ResultFileError, match="damaged or incomplete"):
+        load_result(saved)
+
+
+def test_pickled_objects_are_never_loaded(saved):
+    class Trap:
+        def __reduce__(self):
+            return (pytest.fail, ("a pickle was loaded",))
+
+    with np.load(saved) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    np.savez(saved, **arrays | {"signal": np.array([Trap()], dtype=object)})
+    with pytest.raises(ResultFileError, match="damaged or incomplete"):
+        load_result(saved)
+
+
+def test_a_missing_file_is_missing(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        load_result(tmp_path / "none.npz")
+
+
+def test_a_full_disk_keeps_the_old_result(saved, plain, monkeypatch):
+    before = saved.read_bytes()
+
+    def full(handle, **_):
+        handle.write(b"PK\x03\x04 half of it")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(np, "savez_compressed", full)
+    with pytest.raises(OSError, match=r"could not write .*No space left"):
+        save_result(saved, plain)
+    assert saved.read_bytes() == before
+    assert os.listdir(saved.parent) == ["result.npz"]
