@@ -1,9 +1,64 @@
 """Methods of the literature, to compare with: same signature, same result.
 
-Non-robust ones show what contamination does; robust ones show what was possible before.
+Non-robust ones show what contamination does; robust ones show what was possible before. Three ideas, and the methods that try
+them:
+
+* leave out samples with large residuals, measured by the mean (:func:`truncated_wirtinger_flow`) or the median
+  (:func:`median_truncated_wirtinger_flow`, :func:`median_reshaped_wirtinger_flow`);
+* a loss that grows slowly: absolute values (:func:`prox_linear`, :func:`polyak_subgradient`,
+  :func:`geometric_subgradient`, :func:`smoothed_l1`) or logarithms (:func:`cauchy_least_squares`);
+* neither, but fewer samples: amplitudes (:func:`truncated_amplitude_flow`, :func:`reweighted_amplitude_flow`).
+
+All of them are ``method(A, y, *, start=None, max_iter=..., tol=..., random_state=None) -> BaselineResult``, some with further
+keywords. They keep the constants of their papers, which are named at the top of each module. ``starts`` holds the spectral
+starts, ``descent`` the loop that most share, ``problem`` the checks and units. :data:`METHODS` maps names to functions.
 """
 
+from collections.abc import Callable
+
+from robustphase.baselines.cauchy import cauchy_least_squares
+from robustphase.baselines.geometric import geometric_subgradient
+from robustphase.baselines.median_reshaped import median_reshaped_wirtinger_flow
+from robustphase.baselines.median_truncated import median_truncated_wirtinger_flow
+from robustphase.baselines.polyak import polyak_subgradient
+from robustphase.baselines.prox import prox_linear
 from robustphase.baselines.result import BaselineResult
+from robustphase.baselines.reweighted_amplitude import reweighted_amplitude_flow
+from robustphase.baselines.smoothed import smoothed_l1
+from robustphase.baselines.truncated_amplitude import truncated_amplitude_flow
+from robustphase.baselines.truncated_wirtinger import truncated_wirtinger_flow
 from robustphase.baselines.wirtinger import wirtinger_flow
 
-__all__ = ["BaselineResult", "wirtinger_flow"]
+#: All baselines by name, the plain one first.
+METHODS: dict[str, Callable[..., BaselineResult]] = {
+    method.__name__: method
+    for method in (
+        wirtinger_flow,
+        truncated_wirtinger_flow,
+        median_truncated_wirtinger_flow,
+        median_reshaped_wirtinger_flow,
+        truncated_amplitude_flow,
+        reweighted_amplitude_flow,
+        prox_linear,
+        polyak_subgradient,
+        geometric_subgradient,
+        smoothed_l1,
+        cauchy_least_squares,
+    )
+}
+
+__all__ = [
+    "METHODS",
+    "BaselineResult",
+    "cauchy_least_squares",
+    "geometric_subgradient",
+    "median_reshaped_wirtinger_flow",
+    "median_truncated_wirtinger_flow",
+    "polyak_subgradient",
+    "prox_linear",
+    "reweighted_amplitude_flow",
+    "smoothed_l1",
+    "truncated_amplitude_flow",
+    "truncated_wirtinger_flow",
+    "wirtinger_flow",
+]

@@ -1,0 +1,133 @@
+"""What every baseline does before and after its own idea: check the input, choose units, give the answer back.
+
+Responses are divided by the largest of them, so that signals are at most of the order of one and no power that a
+method takes can overflow, whatever the user's units are. All methods here are equivariant: in other units they would
+make the same steps.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robustphase.baselines.result import BaselineResult
+from robustphase.rows import MemoryRows, Parts, RowSource
+from robustphase.rows.source import Array
+from robustphase.validation import Samples, check_samples
+
+
+class Problem(NamedTuple):
+    """Checked data in natural units.
+
+    Attributes
+    ----------
+    source : RowSource
+        The covariates.
+    responses : ndarray of shape (m,)
+        Responses over ``unit``, in [−1, 1].
+    unit : float
+        Largest absolute response; one if all of them are zero.
+    start : ndarray of shape (n,) or None
+        The user's starting point over the root of ``unit``.
+    seed : int
+        For the first guess of eigenvectors.
+    """
+
+    source: RowSource
+    responses: Array
+    unit: float
+    start: Array | None
+    seed: int
+
+    @property
+    def amplitudes(self) -> Array:
+        """``ψ = sqrt(y)``. Amplitude-based methods cannot represent a negative response; it counts as zero."""
+        return np.sqrt(np.maximum(self.responses, 0.0))
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether the covariates, and so the signal, are complex."""
+        return self.source.dtype.kind == "c"
+
+    def result(self, signal: Array, initial_signal: Array, n_iter: int, converged: bool) -> BaselineResult:
+        """The answer in the user's units."""
+        root = np.sqrt(self.unit)
+        return BaselineResult(root * signal, root * initial_signal, n_iter, converged)
+
+
+def pose(
+    A: Any,
+    y: Any,
+    *,
+    start: Any,
+    max_iter: Any,
+    tol: Any,
+    random_state: Any,
+    nonfinite: str,
+    real_only: str | None = None,
+) -> Problem:
+    """Check everything a baseline is given.
+
+    Parameters
+    ----------
+    A, y, start, max_iter, tol, random_state, nonfinite
+        As in every baseline.
+    real_only : str, optional
+        Name of a method that is for real data only.
+    """
+    if isinstance(max_iter, bool) or not isinstance(max_iter, (int, np.integer)) or max_iter < 0:
+        raise ValueError(f"max_iter must be a whole number that is zero or positive, got {max_iter!r}.")
+    if isinstance(tol, bool) or not isinstance(tol, (int, float, np.integer, np.floating)) or not 0 <= tol < np.inf:
+        raise ValueError(f"tol must be a number that is zero or positive, such as 1e-6, got {tol!r}.")
+    samples = check_samples(A, y, nonfinite=nonfinite)
+    if real_only and samples.source.dtype.kind == "c":
+        raise ValueError(
+            f"{real_only} supports real data only, got covariates of dtype {samples.source.dtype}. Complex data is not "
+            "supported by this baseline; use one of the flows, such as median_reshaped_wirtinger_flow."
+        )
+    source, responses = usable(samples)
+    unit = float(np.abs(responses).max()) or 1.0
+    first = None if start is None else check_start(start, source) / np.sqrt(unit)
+    return Problem(source, responses / unit, unit, first, as_seed(random_state))
+
+
+def usable(samples: Samples) -> tuple[RowSource, Array]:
+    """The samples without the dropped ones: a row of zeros with response zero would shift every median."""
+    if not samples.dropped.any():
+        return samples.source, samples.responses
+    rows = samples.source.reduce(lambda block: Parts(rows=(block,))).rows[0]
+    return MemoryRows(rows[~samples.dropped]), samples.responses[~samples.dropped]
+
+
+def check_start(start: Any, source: RowSource) -> Array:
+    """A starting point that any of the methods can use."""
+    point, n = np.asarray(start), source.shape[1]
+    if point.shape != (n,) or point.dtype.kind not in "fciub":
+        raise ValueError(
+            f"start must be None or an array of {n} numbers, one per column of A, "
+            f"got an array of shape {point.shape} and dtype {point.dtype}."
+        )
+    if point.dtype.kind == "c" and source.dtype.kind != "c":
+        raise ValueError("start is complex but A is real. Pass start.real, or complex rows.")
+    if not np.isfinite(point).all() or not np.any(point):
+        raise ValueError(
+            "start must be finite and not zero: at zero every gradient vanishes and there is no way to go."
+        )
+    return point.astype(np.result_type(source.dtype, np.float64))
+
+
+def as_seed(random_state: Any) -> int:
+    """A seed for NumPy's generators; None is as good as 0, so that calls repeat."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool) and random_state >= 0:
+        return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(np.iinfo(np.int32).max))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(np.iinfo(np.int32).max))
+    raise ValueError(
+        f"random_state must be None, a whole number that is zero or positive, a numpy Generator or RandomState, "
+        f"got {random_state!r}."
+    )

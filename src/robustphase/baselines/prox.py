@@ -1,0 +1,231 @@
+"""Prox-linear method on the l1 loss.
+
+Duchi and Ruan, "Solving (most) of a set of quadratic equalities: composite optimization for robust phase retrieval",
+Information and Inference 2019.
+
+Linearise the predictions inside the absolute values, ``f_x(d) = 1/m Σ |s² − y + 2 s aᵀd|``, and minimise that plus
+``L/2 ‖d‖²``. The linearisation is off by at most ``‖A d‖²/m``, so with ``L = 2 ‖AᵀA/m‖`` the loss never rises, and
+where it is sharp the convergence is quadratic.
+
+How this differs from the paper: its L is the largest we use; a smaller one is tried first and raised until the loss at
+the new point is below the model's, which is all the theory needs of L. A few leveraged rows make the paper's L so large
+that nothing moves any more. The inner problem is solved by ADMM in graph form, as the paper's solver (POGS) does, until
+the duality gap is a small fraction of the decrease that it promises.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robustphase.baselines.absolute_loss import absolute_loss
+from robustphase.baselines.descent import RUNAWAY, length, weighted_sum
+from robustphase.baselines.problem import Problem, pose
+from robustphase.baselines.result import BaselineResult
+from robustphase.baselines.starts import extreme_eigenpair, least_correlation_start, row_norms
+from robustphase.rows import Parts, RowSource, project
+from robustphase.rows.source import Array
+
+#: The inner problem is solved when its duality gap is below this fraction of the promised decrease; checked so often.
+GAP, CHECK_EVERY = 0.05, 5
+#: Promised decreases this many times the tolerance count as small: the dual bound is tight only in the limit.
+PROMISED = 10.0
+#: Give up after this many steps that lowered the loss by less than the tolerance although more was promised.
+PATIENCE = 5
+#: Over-relaxation of ADMM.
+RELAXATION = 1.7
+#: Factor by which the penalty of ADMM changes when one of its two residuals is this many times the other.
+PENALTY_FACTOR, UNBALANCED = 2.0, 5.0
+#: Smallest L as a fraction of what clean rows need; the factors by which it falls after a step and rises after a rejected one.
+FIRST_CURVATURE, EASED, RAISED = 0.1, 2.0, 4.0
+
+
+def prox_linear(
+    A: Any,
+    y: Any,
+    *,
+    start: Any = None,
+    max_iter: int = 50,
+    tol: float = 1e-7,
+    random_state: Any = None,
+    max_inner: int = 200,
+    nonfinite: str = "raise",
+) -> BaselineResult:
+    """Minimise ``1/m Σ | (aᵀx)² − y |`` by a sequence of convex models.
+
+    Real data only. A matrix of n × n is factorised in each iteration.
+
+    Parameters
+    ----------
+    A : array-like of shape (m, n) or RowSource
+        Covariates, real.
+    y : array-like of shape (m,)
+        Responses.
+    start : ndarray of shape (n,), optional
+        Starting point. Default: the start of Duchi and Ruan.
+    max_iter : int, default=50
+        Most convex models.
+    tol : float, default=1e-7
+        Stop when a step lowers the loss by less than this fraction, and its model promised less than ten times that.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the first guess of the start; None is as good as 0.
+    max_inner : int, default=200
+        Most ADMM iterations for each model.
+    nonfinite : {"raise", "drop"}, default="raise"
+        Samples with NaN, infinities or overflowing numbers: raise an error, or leave them out.
+
+    Returns
+    -------
+    BaselineResult
+    """
+    if isinstance(max_inner, bool) or not isinstance(max_inner, (int, np.integer)) or max_inner < 1:
+        raise ValueError(f"max_inner must be a positive whole number, got {max_inner!r}.")
+    problem = pose(
+        A,
+        y,
+        start=start,
+        max_iter=max_iter,
+        tol=tol,
+        random_state=random_state,
+        nonfinite=nonfinite,
+        real_only="prox_linear",
+    )
+    first = least_correlation_start(problem) if problem.start is None else problem.start
+    if not np.any(first):
+        return problem.result(first, first, 0, False)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return _run(problem, first, max_iter, tol, max_inner)
+
+
+def _run(problem: Problem, first: Array, max_iter: int, tol: float, max_inner: int) -> BaselineResult:
+    source, m = problem.source, problem.source.shape[0]
+    safe = 2 * extreme_eigenpair(source, np.ones(m), seed=problem.seed).value * 1.01
+    if not safe > np.finfo(source.dtype).tiny:
+        return problem.result(first, first, 0, False)
+    # For clean rows ‖AᵀA/m‖ is close to the typical ‖a‖²/n, which a few leveraged ones do not change.
+    typical = 2 * float(np.median(row_norms(source))) ** 2 / source.shape[1]
+    least = min(FIRST_CURVATURE * typical, safe) or safe
+    x, curvature, dual = first, least, np.zeros(m)
+    limit = RUNAWAY * max(length(first), 1.0)
+    # Below this the loss consists of roundings.
+    exact = 10 * float(np.finfo(source.dtype).eps) * float(np.abs(problem.responses).mean())
+    loss, idle = absolute_loss(problem, x)[0], 0
+    for iteration in range(1, max_iter + 1):
+        try:
+            model, factor = linearise(problem, x), RAISED
+            while True:
+                inner = solve_model(model, curvature, dual, loss, 0.1 * tol, max_inner)
+                dual, new = inner.dual, x + inner.step
+                new_loss = absolute_loss(problem, new)[0]
+                if new_loss <= inner.value or curvature >= safe:
+                    break
+                # Bad rows can make the safe value larger by any factor: approach it ever faster.
+                curvature, factor = min(factor * curvature, safe), factor**2
+        except np.linalg.LinAlgError:
+            return problem.result(x, first, iteration - 1, False)
+        curvature = max(curvature / EASED, least)
+        if not np.isfinite(new).all() or length(new) > limit:
+            return problem.result(x, first, iteration - 1, False)
+        # An inexact inner solution may go up by as much as its gap; then stay, the next one starts from a better dual.
+        gained = max(loss - new_loss, 0.0)
+        if gained > 0:
+            x, loss = new, new_loss
+        idle = 0 if gained > tol * loss else idle + 1
+        if loss <= exact or (idle and loss - inner.bound <= PROMISED * tol * loss):
+            return problem.result(x, first, iteration, True)
+        if idle == PATIENCE:
+            return problem.result(x, first, iteration, False)
+    return problem.result(x, first, max_iter, False)
+
+
+class Model(NamedTuple):
+    """The linearised loss ``1/m ‖c + B d‖₁`` with ``B = 2 diag(s) A``, and the eigenvectors of ``BᵀB/m``."""
+
+    source: RowSource
+    projections: Array
+    residuals: Array
+    values: Array
+    vectors: Array
+
+    def predict(self, step: Array) -> Array:
+        """``B d``."""
+        image: Array = 2 * self.projections * project(self.source, step)
+        return image
+
+    def pull(self, coefficients: Array) -> Array:
+        """``Bᵀ c / m``."""
+        return weighted_sum(self.source, 2 * self.projections * coefficients)
+
+
+class Inner(NamedTuple):
+    """Solution of one model: the step, its value with the quadratic term, a lower bound of that, the dual point."""
+
+    step: Array
+    value: float
+    bound: float
+    dual: Array
+
+
+def linearise(problem: Problem, signal: Array) -> Model:
+    """The model at ``signal``; two passes."""
+    s = project(problem.source, signal)
+    peak = float(np.abs(s).max()) or 1.0
+    shares = (2 * s / peak) ** 2 / s.size
+
+    def kernel(block: Array, share: Array) -> Parts:
+        wide = block.astype(np.float64, copy=False)
+        return Parts(sums=(np.dot(wide.T, share[:, np.newaxis] * wide),))
+
+    gram = problem.source.reduce(kernel, (shares,)).sums[0]
+    values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+    return Model(problem.source, s, s * s - problem.responses, np.maximum(values, 0.0) * peak**2, vectors)
+
+
+def solve_model(model: Model, curvature: float, dual: Array, loss: float, tol: float, max_inner: int) -> Inner:
+    """Minimise ``1/m ‖c + B d‖₁ + L/2 ‖d‖²`` over d by ADMM.
+
+    With ``z = c + B d`` and a dual point λ in [−1, 1]ᵐ, iterate: a ridge regression for d, soft thresholding for z, and the
+    update of λ. Every λ gives the lower bound ``cᵀλ/m − ‖Bᵀλ/m‖²/(2L)``, so the gap is known.
+
+    Parameters
+    ----------
+    model : Model
+        c and B.
+    curvature : float
+        L.
+    dual : ndarray of shape (m,)
+        Where λ starts.
+    loss : float
+        Value at d = 0.
+    tol : float
+        A gap below this fraction of the loss is small enough.
+    max_inner : int
+        Most iterations.
+    """
+    c = z = model.residuals
+    penalty = 1.0 / max(float(np.abs(c).mean()), np.finfo(np.float64).tiny)
+    best = Inner(np.zeros_like(model.values), loss, -np.inf, dual)
+    for iteration in range(1, max_inner + 1):
+        # Ridge regression (L I + ρ BᵀB/m) d = Bᵀ(ρ (z − c) − λ)/m in the eigenvectors of BᵀB.
+        target = model.pull(penalty * (z - c) - dual)
+        step = model.vectors @ ((model.vectors.T @ target) / (curvature + penalty * model.values))
+        image = c + model.predict(step)
+        before, raised = z, RELAXATION * image + (1 - RELAXATION) * z + dual / penalty
+        z = np.sign(raised) * np.maximum(np.abs(raised) - 1.0 / penalty, 0.0)
+        dual = np.clip(penalty * (raised - z), -1.0, 1.0)
+        if iteration % CHECK_EVERY and iteration < max_inner:
+            continue
+        value = float(np.abs(image).mean()) + 0.5 * curvature * float(step @ step)
+        pulled = model.pull(dual)
+        bound = max(best.bound, float(np.mean(c * dual)) - float(pulled @ pulled) / (2 * curvature))
+        step, value = (step, value) if value < best.value else (best.step, best.value)
+        best = Inner(step, value, bound, dual)
+        if not value - bound > max(GAP * (loss - value), tol * loss):
+            break
+        primal, dual_change = penalty * length(image - z), penalty * length(z - before)
+        if primal > UNBALANCED * dual_change:
+            penalty *= PENALTY_FACTOR
+        elif dual_change > UNBALANCED * primal:
+            penalty /= PENALTY_FACTOR
+    return best
