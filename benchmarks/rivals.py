@@ -26,8 +26,6 @@ N, M = 100, 2000
 NOISE = rp.simulate.student(4.1)
 #: Errors below this are shown as exact; larger ones than this as lost altogether.
 EXACT, LOST = 1e-5, 1e3
-#: A rival is better when its median is below ours by more than this factor: with five seeds, less is chance.
-BETTER = 1.1
 OURS = ("**robustphase**", '**robustphase**, `noise_mean="unknown"`')
 ORACLES = ("oracle: least squares without bad rows", "oracle with background")
 
@@ -186,8 +184,8 @@ def measure(cells: list[tuple[float, str]], seeds: int, pool: Parallel) -> np.nd
 def shown(errors: np.ndarray) -> str:
     """Median over the seeds, and the largest where it stands out."""
     middle, most = float(np.median(errors)), float(errors.max())
-    # Between exact and exact nothing stands out.
-    return number(middle) + (f" (max {number(most)})" if most > 3 * max(middle, EXACT) else "")
+    stands_out = most > 3 * max(middle, EXACT) and number(most) != number(middle)
+    return number(middle) + (f" (max {number(most)})" if stands_out else "")
 
 
 def number(error: float) -> str:
@@ -226,18 +224,17 @@ def table(title: str, heads: list[str], errors: np.ndarray, last: dict[str, floa
 
 
 def beaten(heads: list[str], errors: np.ndarray) -> list[str]:
-    """Where some rival has the smaller median than the better-informed of our two rows."""
+    """Where a rival was closer to the signal than one of our two rows on every seed, with the median of the ratios."""
     names = list(contestants())
     first = names.index(OURS[0])
     found = []
-    for head, cell in zip(heads, errors, strict=True):
-        medians = np.maximum(np.median(cell, axis=0), EXACT)
-        rival = int(np.argmin(medians[:first]))
-        for row, words in ((first, ""), (first + 1, ", mean unknown")):
-            if medians[row] > BETTER * medians[rival]:
-                found.append(
-                    f"{head}{words}: {number(medians[row])} against {number(medians[rival])} of {names[rival]}"
-                )
+    for head, cell in zip(heads, np.maximum(errors, EXACT), strict=True):
+        for ours_at, words in ((first, ""), (first + 1, ", mean unknown")):
+            ratios = cell[:, :first] / cell[:, ours_at : ours_at + 1]
+            found += [
+                f"{head}{words}: {names[rival]} by {1 - np.median(ratios[:, rival]):.1%}"
+                for rival in np.flatnonzero((ratios < 1).all(axis=0))
+            ]
     return found
 
 

@@ -39,3 +39,30 @@ def test_the_examples_in_docstrings_hold(name):
 def test_every_public_name_is_documented():
     missing = [name for name in robustphase.__all__ if name != "__version__" and not getattr(robustphase, name).__doc__]
     assert not missing
+
+
+ROWS = re.findall(
+    r"^\| (.+?) \| `(robustphase\.[\w.]+)` \| `([\w./:]+)` \|$",
+    (ROOT / "docs" / "paper_map.md").read_text("utf-8"),
+    re.M,
+)
+
+
+def find(dotted: str) -> object:
+    parts = dotted.split(".")
+    for count in range(len(parts), 0, -1):
+        try:
+            thing: object = importlib.import_module(".".join(parts[:count]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[count:]:
+            thing = getattr(thing, part)
+        return thing
+    raise AssertionError(f"{dotted} does not exist")
+
+
+@pytest.mark.parametrize(("statement", "function", "test"), ROWS, ids=[row[0] for row in ROWS])
+def test_the_map_of_the_paper_leads_to_what_exists(statement, function, test):
+    assert callable(find(function))
+    path, _, name = test.partition("::")
+    assert f"def {name}" in (ROOT / path).read_text("utf-8")

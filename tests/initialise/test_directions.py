@@ -58,7 +58,9 @@ def test_a_full_space_knows_the_eigenvectors_of_every_group(rng):
     assert np.abs(found.residuals).max() < 1e-4
     moments = second_moments(A, binned.bins, weights) / binned.mass[:, None, None]
     for weighting, strength in zip(weightings[:-1], found.strengths, strict=False):
-        assert strength == pytest.approx(np.abs(np.linalg.eigvalsh(np.tensordot(weighting, moments, 1))).max(), rel=1e-4)
+        assert strength == pytest.approx(
+            np.abs(np.linalg.eigvalsh(np.tensordot(weighting, moments, 1))).max(), rel=1e-4
+        )
 
 
 def test_learning_increases_the_differences_between_the_bins(rng):
@@ -81,7 +83,7 @@ def test_learning_increases_the_differences_between_the_bins(rng):
 def test_candidates_cost_few_passes_and_contain_the_signal():
     world = make_world(200, 10000, contamination=0.2, attack="swap", seed=0)
     source = MemoryRows(world.A)
-    directions = candidate_directions(source, world.y, np.ones(10000))
+    directions, _ = candidate_directions(source, world.y, np.ones(10000))
     assert source.passes <= 8
     assert np.abs(directions.T @ world.truth).max() > 0.8
 
@@ -101,3 +103,20 @@ def test_every_direction_is_handed_on_with_a_full_norm(rng):
     assert shrunken.scores.size > 0
     assert (np.linalg.norm(shrunken.signals, axis=0) ** 2 < NATURAL_SQUARED_NORM - 1e-9).all()
     assert SQUARED_NORMS[0] - 1e-9 <= (np.linalg.norm(shrunken.signals, axis=0) ** 2).min()
+
+
+def test_screening_is_asked_for_only_where_it_is_needed(rng):
+    A, y = rng.standard_normal((4000, 40)), rng.random(4000)
+    asked = []
+
+    def screen(weights):
+        asked.append(weights)
+        return np.where(np.arange(4000) < 400, 0.0, weights)
+
+    _, weights = candidate_directions(MemoryRows(A), y, np.ones(4000), screen=screen)
+    assert not asked
+    assert (weights == 1).all()
+    A[:400] += 3 * np.sign(rng.standard_normal((400, 1))) * np.eye(40)[7]
+    _, weights = candidate_directions(MemoryRows(A), y, np.ones(4000), screen=screen)
+    assert len(asked) == 1
+    assert weights.sum() == 3600

@@ -21,6 +21,7 @@ from robustphase.rows import (
     squared_loss_gradient,
     sweep,
 )
+from robustphase.rows.passes import project_rows
 from robustphase.testing import dot_test
 
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
@@ -259,3 +260,12 @@ def test_an_error_in_a_kernel_reaches_the_caller_from_any_thread(rng):
 def test_a_per_row_array_of_the_wrong_length_is_refused(rng):
     with pytest.raises(ValueError, match=r"per_row\[0\] has 9 entries, the source has 10"):
         MemoryRows(rng.standard_normal((10, 2))).reduce(lambda block, w: Parts(), (np.ones(9),))
+
+
+@pytest.mark.parametrize("block_rows", [7, None])
+def test_projections_of_a_few_rows_are_those_of_the_rows(rng, block_rows):
+    A, V = rng.standard_normal((60, 5)), rng.standard_normal((5, 3))
+    chosen = rng.permutation(60)[:17]
+    source = MemoryRows(A, block_rows=block_rows)
+    assert_allclose(project_rows(source, V, chosen), A[chosen] @ V, rtol=1e-12)
+    assert source.passes == 1

@@ -113,18 +113,10 @@ def _run(problem: Problem, first: Array, max_iter: int, tol: float, max_inner: i
     loss, idle = absolute_loss(problem, x)[0], 0
     for iteration in range(1, max_iter + 1):
         try:
-            model, factor = linearise(problem, x), RAISED
-            while True:
-                inner = solve_model(model, curvature, dual, loss, 0.1 * tol, max_inner)
-                dual, new = inner.dual, x + inner.step
-                new_loss = absolute_loss(problem, new)[0]
-                if new_loss <= inner.value or curvature >= safe:
-                    break
-                # Bad rows can make the safe value larger by any factor: approach it ever faster.
-                curvature, factor = min(factor * curvature, safe), factor**2
+            inner, new_loss, curvature = _trusted_step(problem, x, loss, curvature, safe, dual, tol, max_inner)
         except np.linalg.LinAlgError:
             return problem.result(x, first, iteration - 1, False)
-        curvature = max(curvature / EASED, least)
+        dual, new, curvature = inner.dual, x + inner.step, max(curvature / EASED, least)
         if not np.isfinite(new).all() or length(new) > limit:
             return problem.result(x, first, iteration - 1, False)
         # An inexact inner solution may go up by as much as its gap; then stay, the next one starts from a better dual.
@@ -137,6 +129,27 @@ def _run(problem: Problem, first: Array, max_iter: int, tol: float, max_inner: i
         if idle == PATIENCE:
             return problem.result(x, first, iteration, False)
     return problem.result(x, first, max_iter, False)
+
+
+def _trusted_step(
+    problem: Problem,
+    x: Array,
+    loss: float,
+    curvature: float,
+    safe: float,
+    dual: Array,
+    tol: float,
+    max_inner: int,
+) -> tuple[Inner, float, float]:
+    """Raise L until the model at x is not better than the loss it predicts; the step, the new loss, and that L."""
+    model, factor = linearise(problem, x), RAISED
+    while True:
+        inner = solve_model(model, curvature, dual, loss, 0.1 * tol, max_inner)
+        new_loss = absolute_loss(problem, x + inner.step)[0]
+        if new_loss <= inner.value or curvature >= safe:
+            return inner, new_loss, curvature
+        # Bad rows can make the safe value larger by any factor: approach it ever faster.
+        dual, curvature, factor = inner.dual, min(factor * curvature, safe), factor**2
 
 
 class Model(NamedTuple):

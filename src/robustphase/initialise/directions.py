@@ -13,10 +13,13 @@ any weighting costs nothing, and what one group finds helps all others.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from robustphase.initialise.screening import largest_energy
 from robustphase.rows import RowSource
 from robustphase.rows.passes import adjoint_block, project_block
 from robustphase.rows.source import Array, Parts
@@ -61,8 +64,15 @@ def rank_bins(responses: Array, weights: Array) -> RankBins:
     return RankBins(ranks, bins, np.maximum(np.bincount(bins, weights, BINS), _TINY))
 
 
-def candidate_directions(source: RowSource, responses: Array, weights: Array, *, seed: int = 0) -> Array:
-    """Unit vectors, one of which should point along the signal.
+def candidate_directions(
+    source: RowSource,
+    responses: Array,
+    weights: Array,
+    *,
+    screen: Callable[[Array], Array] | None = None,
+    seed: int = 0,
+) -> tuple[Array, Array]:
+    """Unit vectors, one of which should point along the signal; and the weights that were used.
 
     Parameters
     ----------
@@ -72,21 +82,23 @@ def candidate_directions(source: RowSource, responses: Array, weights: Array, *,
         ``y``.
     weights : ndarray of shape (m,)
         Weights of the covariates.
+    screen : callable, optional
+        Better weights from given ones. Called only if some direction has more energy than chance allows, which shows here
+        without a pass of its own; the search then begins anew.
     seed : int, default=0
         For the first guesses.
 
     Returns
     -------
-    ndarray of shape (n, k)
+    directions : ndarray of shape (n, k)
         The most promising first.
+    weights : ndarray of shape (m,)
+        The weights given, or better ones.
     """
-    binned = rank_bins(responses, weights)
-    space = Space(source, binned, weights)
-    weightings = group_weightings(binned)
-    n = source.shape[1]
-    space.grow(np.random.default_rng(seed).standard_normal((n, min(FIRST_VECTORS, n))))
-    for _ in range(GROUP_PASSES):
-        space.grow(unusual_energy(space, weightings, 1).residuals)
+    space, weightings = grown_space(source, responses, weights, seed)
+    if screen is not None and space.strongest > largest_energy(source.shape[1], weights):
+        weights = screen(weights)
+        space, weightings = grown_space(source, responses, weights, seed)
     found = unusual_energy(space, weightings, PER_GROUP)
     coordinates = found.coordinates[:, np.argsort(-found.strengths)]
     chosen = distinct_directions(coordinates, SAME_BEFORE)[:LEARNERS]
@@ -101,8 +113,18 @@ def candidate_directions(source: RowSource, responses: Array, weights: Array, *,
     learners, _ = learn_weightings(space, learners)
     learners = learners[:, distinct_directions(learners, SAME_AFTER)]
     everything = np.hstack((learners, coordinates))
-    directions: Array = space.basis @ everything[:, distinct_directions(everything, SAME_AFTER)]
-    return directions
+    return space.basis @ everything[:, distinct_directions(everything, SAME_AFTER)], weights
+
+
+def grown_space(source: RowSource, responses: Array, weights: Array, seed: int) -> tuple[Space, Array]:
+    """A space that has followed the groups for a few passes, and the weightings of the groups."""
+    binned = rank_bins(responses, weights)
+    space, weightings = Space(source, binned, weights), group_weightings(binned)
+    n = source.shape[1]
+    space.grow(np.random.default_rng(seed).standard_normal((n, min(FIRST_VECTORS, n))))
+    for _ in range(GROUP_PASSES):
+        space.grow(unusual_energy(space, weightings, 1).residuals)
+    return space, weightings
 
 
 class Space:
@@ -125,6 +147,11 @@ class Space:
         self.basis = np.empty((n, 0), dtype)
         self.images = np.empty((BINS, n, 0), dtype)
         self.small = np.empty((BINS, 0, 0), dtype)
+
+    @property
+    def strongest(self) -> float:
+        """Largest mean energy along any direction of the space, in all samples together."""
+        return float(np.linalg.eigvalsh(np.tensordot(self.shares, self.small, 1))[-1])
 
     def grow(self, vectors: Array) -> None:
         """Add what is new in ``vectors``: one pass."""
@@ -159,22 +186,37 @@ class Space:
 NEGLIGIBLE = 1e-8
 
 
+class _Scratch(threading.local):
+    """Two arrays of each thread, used again for every block: fresh memory costs more than what is done with it."""
+
+    arrays: tuple[Array, Array] = (np.empty((0, 0)), np.empty((0, 0)))
+
+    def of(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[Array, Array]:
+        """Two arrays of this shape; what is in them does not matter."""
+        if self.arrays[0].shape != shape or self.arrays[0].dtype != dtype:
+            self.arrays = (np.empty(shape, dtype), np.empty(shape, dtype))
+        return self.arrays
+
+
 def bin_products(source: RowSource, vectors: Array, bins: Array, weights: Array) -> Array:
     """``Σ w_j a_j a_jᴴ V`` over the samples of each bin, shape (BINS, n, k): one pass, its products in single precision.
 
     Directions need not be known better than to a thousandth, and single precision takes half the time.
     """
-    single = np.complex64 if source.dtype.kind == "c" else np.float32
+    single = np.dtype(np.complex64 if source.dtype.kind == "c" else np.float32)
+    scratch = _Scratch()
 
     def kernel(block: Array, members: Array, w: Array) -> Parts:
-        products = np.empty((BINS, block.shape[1], vectors.shape[1]), np.result_type(block.dtype, np.float64))
         order = np.argsort(members, kind="stable")
         edges = np.searchsorted(members[order], np.arange(BINS + 1))
+        rounded, rows = scratch.of(block.shape, single)
+        rounded[...] = block
+        np.take(rounded, order, axis=0, out=rows, mode="clip")
+        coefficients = w[order, np.newaxis] * project_block(rows, vectors)
+        products = np.empty((BINS, block.shape[1], vectors.shape[1]), np.result_type(single, np.float64))
         for b in range(BINS):
-            chosen = order[edges[b] : edges[b + 1]]
-            # A tenth of the block fits the fastest cache, so collecting its rows costs little.
-            rows = block.take(chosen, axis=0).astype(single, copy=False)
-            products[b] = adjoint_block(rows, w[chosen, np.newaxis] * project_block(rows, vectors))
+            inside = slice(edges[b], edges[b + 1])
+            products[b] = adjoint_block(rows[inside], coefficients[inside])
         return Parts(sums=(products,))
 
     return source.reduce(kernel, (bins, weights)).sums[0]

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from robustphase.likelihood import mixture_weights, residual_scales, score
-from robustphase.rows import RowSource, project
-from robustphase.rows.passes import abs2
+from robustphase.rows import RowSource
+from robustphase.rows.passes import abs2, project_rows
 from robustphase.rows.source import Array
 
 #: Squared norms tried, in units of the interquartile range of the responses.
@@ -80,7 +80,7 @@ def profile_norms(
     usable = np.flatnonzero(weights > 0)
     if usable.size > SAMPLES:
         usable = np.random.default_rng(seed).choice(usable, SAMPLES, replace=False)
-    squares = abs2(project(source, directions)[usable])
+    squares = abs2(project_rows(source, directions, usable))
     y, w, f = responses[usable, np.newaxis], weights[usable], density[usable]
     everyone = np.ones(usable.size, bool)
     tried = []

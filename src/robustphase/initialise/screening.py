@@ -51,10 +51,14 @@ def screen_covariates(source: RowSource, usable: Array, *, max_rounds: int = 6, 
     -------
     ndarray of shape (m,)
     """
-    n = source.shape[1]
-    view = ScaledRows(source)
-    is_complex = source.dtype.kind == "c"
-    ordinary = usable & ordinary_lengths(view.squared_distances(), n, is_complex)
+    weights, normal = plausible_rows(source, usable)
+    return screen_directions(source, weights, max_rounds=max_rounds, seed=seed) if normal else weights
+
+
+def plausible_rows(source: RowSource, usable: Array) -> tuple[Array, bool]:
+    """Weight 1 for usable rows of possible length; and whether most are, else all usable ones count and a warning says so."""
+    lengths = ScaledRows(source).squared_distances()
+    ordinary = usable & ordinary_lengths(lengths, source.shape[1], source.dtype.kind == "c")
     if ordinary.sum() < 0.5 * usable.sum():
         warnings.warn(
             "more than half of the rows of A have lengths that standard normal vectors cannot have, so the covariates are "
@@ -62,14 +66,18 @@ def screen_covariates(source: RowSource, usable: Array, *, max_rounds: int = 6, 
             UserWarning,
             stacklevel=2,
         )
-        return usable.astype(np.float64)
-    weights = ordinary.astype(np.float64)
+        return usable.astype(np.float64), False
+    return ordinary.astype(np.float64), True
+
+
+def screen_directions(source: RowSource, weights: Array, *, max_rounds: int = 6, seed: int = 0) -> Array:
+    """Weigh down rows along directions of too much energy, round by round."""
+    n, view, is_complex = source.shape[1], ScaledRows(source), source.dtype.kind == "c"
     guess = np.random.default_rng(seed).standard_normal((n, min(DIRECTIONS, n)))
     depth, centre = COLD_DEPTH, np.zeros(n)
     for _ in range(max_rounds):
         strongest = worst_directions(view, weights, centre, guess, depth)
-        edge = (1 + np.sqrt(n * (weights @ weights)) / weights.sum()) ** 2
-        hot = strongest.variances > ABOVE_EDGE * edge
+        hot = strongest.variances > largest_energy(n, weights)
         if not hot.any():
             break
         # The real and the imaginary part of a complex projection have half the variance each.
@@ -78,6 +86,11 @@ def screen_covariates(source: RowSource, usable: Array, *, max_rounds: int = 6, 
             weights = match_normal(column, weights)
         guess, depth = strongest.vectors, WARM_DEPTH
     return weights
+
+
+def largest_energy(n: int, weights: Array) -> float:
+    """Mean energy along a direction that weighted rows of N(0, I) do not exceed: the edge of Marchenko and Pastur."""
+    return float(ABOVE_EDGE * (1 + np.sqrt(n * (weights @ weights)) / weights.sum()) ** 2)
 
 
 def ordinary_lengths(squares: Array, n: int, is_complex: bool) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 from robustphase.initialise.directions import candidate_directions
 from robustphase.initialise.norms import Candidates, profile_norms
 from robustphase.initialise.printed import printed_start
-from robustphase.initialise.screening import screen_covariates
+from robustphase.initialise.screening import plausible_rows, screen_covariates, screen_directions
 from robustphase.likelihood import density_floor, response_density
 from robustphase.rows import RowSource, TransformedRows, sweep
 from robustphase.rows.source import Array
@@ -140,8 +140,7 @@ def spectral_init(
     samples, back = whitened(samples, level) if whiten else (samples, None)
     unknown = noise_mean == "unknown"
     if method == "auto":
-        problem = pose(samples, level, unknown_mean=unknown, seed=random_state)
-        found = start_candidates(problem, seed=random_state)
+        problem, found = start_candidates(samples, level, unknown_mean=unknown, seed=random_state)
         found = found.only(_best(found, MOST_CANDIDATES))
         signals = np.sqrt(problem.unit) * found.signals
         weights, backgrounds, scores = problem.weights, problem.unit * found.backgrounds, found.scores
@@ -157,18 +156,35 @@ def spectral_init(
 
 def pose(samples: Samples, contamination: float | str, *, unknown_mean: bool, seed: int = 0) -> Problem:
     """Screen the covariates and put the responses into natural units."""
+    weights = screen_covariates(samples.source, ~samples.dropped, seed=seed)
+    return _in_natural_units(samples, contamination, unknown_mean, weights)
+
+
+def _in_natural_units(samples: Samples, contamination: float | str, unknown_mean: bool, weights: Array) -> Problem:
     level = AUTO_CONTAMINATION if isinstance(contamination, str) else max(contamination, LEAST_CONTAMINATION)
-    usable = ~samples.dropped
-    unit = response_unit(samples.responses[usable])
+    unit = response_unit(samples.responses[~samples.dropped])
     responses = samples.responses / unit
-    weights = screen_covariates(samples.source, usable, seed=seed)
     density = response_density(responses, density_floor(level))
     return Problem(samples.source, responses, unit, weights, density, level, unknown_mean)
 
 
-def start_candidates(problem: Problem, *, seed: int = 0) -> Candidates:
-    """At most ``MOST_CANDIDATES`` candidate signals, best score first."""
-    directions = candidate_directions(problem.source, problem.responses, problem.weights, seed=seed)
+def start_candidates(
+    samples: Samples, contamination: float | str, *, unknown_mean: bool, seed: int = 0
+) -> tuple[Problem, Candidates]:
+    """The problem as :func:`pose` would pose it, and at most ``MOST_CANDIDATES`` candidate signals, best score first.
+
+    The search for directions looks at all samples together anyway, so it notices rows that have to be screened; without any
+    the screening costs nothing.
+    """
+    weights, normal = plausible_rows(samples.source, ~samples.dropped)
+    directions, weights = candidate_directions(
+        samples.source,
+        samples.responses,
+        weights,
+        screen=(lambda w: screen_directions(samples.source, w, seed=seed)) if normal else None,
+        seed=seed,
+    )
+    problem = _in_natural_units(samples, contamination, unknown_mean, weights)
     full, shrunken = profile_norms(
         problem.source,
         problem.responses,
@@ -180,7 +196,7 @@ def start_candidates(problem: Problem, *, seed: int = 0) -> Candidates:
         seed=seed,
     )
     shrunken = shrunken.only(_best(shrunken, MOST_SHRUNKEN))
-    return full.only(_best(full, MOST_CANDIDATES - shrunken.scores.size)).joined(shrunken)
+    return problem, full.only(_best(full, MOST_CANDIDATES - shrunken.scores.size)).joined(shrunken)
 
 
 def _best(candidates: Candidates, most: int) -> Array:

@@ -161,15 +161,15 @@ def _recover(
     samples: Samples, contamination: float | str, unknown_mean: bool, start: Array | None, with_polish: bool, seed: int
 ) -> Recovery:
     began = perf_counter()
-    problem = pose(samples, contamination, unknown_mean=unknown_mean, seed=seed)
+    if start is None:
+        problem, candidates = start_candidates(samples, contamination, unknown_mean=unknown_mean, seed=seed)
+    else:
+        problem = pose(samples, contamination, unknown_mean=unknown_mean, seed=seed)
+        candidates = Candidates((start / np.sqrt(problem.unit))[:, np.newaxis], np.zeros(1), np.zeros(1))
     data = Data(
         problem.source, problem.responses, problem.weights, problem.density, problem.contamination, unknown_mean
     )
     diary = _Diary(problem, began)
-    if start is None:
-        candidates = start_candidates(problem, seed=seed)
-    else:
-        candidates = Candidates((start / np.sqrt(problem.unit))[:, np.newaxis], np.zeros(1), np.zeros(1))
     diary.note("start", candidates.scores.size, float(candidates.scores.max()), np.nan, np.nan)
 
     field, origins = _race_down(data, candidates, diary)

@@ -60,6 +60,20 @@ def project(source: RowSource, vectors: Array) -> Array:
     return source.reduce(lambda block: Parts(rows=(project_block(block, vectors),))).rows[0]
 
 
+def project_rows(source: RowSource, vectors: Array, indices: Array) -> Array:
+    """Projections of a few rows, in the order of ``indices`` (distinct), shape (len(indices), k): one pass."""
+    slots = np.full(source.shape[0], -1)
+    slots[indices] = np.arange(len(indices))
+
+    def kernel(block: Array, slot: Array) -> Parts:
+        chosen = slot >= 0
+        picked = np.zeros((len(indices), vectors.shape[1]), np.result_type(block.dtype, vectors.dtype, np.float64))
+        picked[slot[chosen]] = project_block(block[chosen], vectors)
+        return Parts(sums=(picked,))
+
+    return source.reduce(kernel, (slots,)).sums[0]
+
+
 def adjoint(source: RowSource, coefficients: Array) -> Array:
     """Weighted sums of the rows, ``Aᴴ C``.
 

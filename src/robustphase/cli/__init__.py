@@ -1,0 +1,55 @@
+"""The command line: ``robustphase demo | simulate | fit | compare | reproduce | plan``.
+
+One module per command, each a thin layer over a function of the library. What they share has a module of its own:
+
+* ``application`` is the group, which loads a command when it is asked for;
+* ``commands`` turns whatever happens inside a command into one sentence and an honest exit code, and lays out ``--help``;
+* ``values`` reads what is typed (a level, a picture's shape, a start), ``words`` writes messages in the words of options;
+* ``terminal`` is what a person sees, ``outputs`` what is left on the disk: checked before the work, written atomically.
+
+Exit codes: 0 done and converged, 3 finished without converging, 2 bad usage, 1 any other error, 130 interrupted.
+Only :func:`main` works without the ``cli`` extra: it says how to install it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+
+__all__ = ["main"]
+
+#: What the command line needs beyond the default install.
+NEEDED = ("click", "rich")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        What follows the name of the program. Default: the arguments of this process.
+
+    Returns
+    -------
+    int
+        0 done and converged, 3 finished without converging, 2 bad usage, 1 any other error, 130 interrupted.
+    """
+    missing = [name for name in NEEDED if not _installed(name)]
+    if missing:
+        print(
+            f"error: the command line needs {' and '.join(missing)}; install it with: pip install 'robustphase[cli]'",
+            file=sys.stderr,
+        )
+        return 1
+    from robustphase.cli.application import run
+
+    return run(arguments)
+
+
+def _installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False

@@ -1,0 +1,268 @@
+"""``robustphase fit``: from a file of samples to a signal, a weight for every sample, and a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+import robustphase as rp
+from robustphase.cli.commands import (
+    UNSETTLED,
+    Failure,
+    as_command,
+    command_line,
+    general_options,
+    option,
+    sentence,
+    warnings_said,
+)
+from robustphase.cli.outputs import check_distinct, check_writable, note_written
+from robustphase.cli.terminal import Screen, number, screen, shown
+from robustphase.cli.values import MEAN_ESTIMATORS, NOISE_MEANS, NONFINITE, STEPS, ImageShape, Level, Start
+from robustphase.files import DataError, StoredSamples, open_samples
+from robustphase.report import Evidence, save_result, write_report
+
+INPUT, ASSUME, HOW, OUTPUT = "Input", "What to assume", "How to compute", "Output"
+
+
+@as_command(
+    "fit",
+    notes="Exit codes: 0 converged, 3 finished without converging (the files are written), 2 bad usage, 1 error, "
+    "130 interrupted.",
+    example="""
+robustphase simulate data.npz --attack leverage --noise-mean 3
+robustphase fit data.npz --contamination 0.1 --noise-mean unknown --out result.npz --report report.html
+""",
+)
+@click.argument("data", metavar="DATA", type=click.Path(path_type=Path))
+@option(
+    INPUT,
+    "--responses",
+    metavar="Y.npy",
+    type=click.Path(path_type=Path),
+    help="File with the responses, if DATA is a .npy file with the covariates.",
+)
+@option(INPUT, "--covariates-name", metavar="NAME", help="Name of the covariates in DATA, if it is not found.")
+@option(INPUT, "--responses-name", metavar="NAME", help="Name of the responses in DATA, if it is not found.")
+@option(
+    ASSUME,
+    "--contamination",
+    type=Level(auto=True),
+    default=0.1,
+    help="Share of the samples that may be bad. Too much costs accuracy, too little costs safety; auto finds it.",
+)
+@option(
+    ASSUME,
+    "--noise-mean",
+    type=click.Choice(NOISE_MEANS),
+    default="zero",
+    help="Whether a constant background may be added to every response.",
+)
+@option(
+    ASSUME,
+    "--whiten",
+    is_flag=True,
+    show_default=False,
+    help="The covariates are Gaussian with an unknown covariance: estimate it robustly first.",
+)
+@option(
+    ASSUME,
+    "--nonfinite",
+    type=click.Choice(NONFINITE),
+    default="raise",
+    help="Samples with NaN or infinities: refuse the data, or count them as bad.",
+)
+@option(
+    ASSUME,
+    "--delta",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="NUMBER",
+    default=0.01,
+    help="Confidence parameter of the theorems.",
+)
+@option(HOW, "--init", type=Start(), default="auto", help="Where to start; mean and covariance are the paper's.")
+@option(
+    HOW,
+    "--mean-estimator",
+    type=click.Choice(MEAN_ESTIMATORS),
+    default="filter",
+    help="Robust mean of gradients.",
+)
+@option(
+    HOW,
+    "--step",
+    type=click.Choice(STEPS),
+    default="newton",
+    help="The default engine, or the constant steps of the paper's Algorithms 2 and 4.",
+)
+@option(
+    HOW,
+    "--batches",
+    type=click.IntRange(min=1),
+    metavar="COUNT",
+    default=1,
+    help="Split the samples into this many fresh batches, one step on each, as the theory asks.",
+)
+@option(HOW, "--no-polish", is_flag=True, show_default=False, help="Leave out the refinement after the descent.")
+@option(HOW, "--max-iter", type=click.IntRange(min=1), metavar="COUNT", default=50, help="Most steps of a descent.")
+@option(
+    HOW,
+    "--tol",
+    type=click.FloatRange(min=0),
+    metavar="NUMBER",
+    default=1e-6,
+    help="Stop a descent when a step is shorter than this fraction of the signal.",
+)
+@option(
+    HOW,
+    "--seed",
+    type=click.IntRange(min=0, max=2**32 - 1),
+    metavar="SEED",
+    default=0,
+    help="Seed of first guesses and subsamples; the same seed gives the same answer.",
+)
+@option(
+    OUTPUT,
+    "--out",
+    metavar="RESULT.npz",
+    type=click.Path(path_type=Path),
+    help="Where the result goes. Default: the name of DATA with -result.npz at its end, in the current folder.",
+)
+@option(
+    OUTPUT,
+    "--report",
+    metavar="REPORT.html",
+    type=click.Path(path_type=Path),
+    help="Write a report to look at: one file that needs no network.",
+)
+@option(OUTPUT, "--image-shape", type=ImageShape(), help="The signal is a picture of this height and width.")
+@general_options
+def fit(
+    data: Path,
+    responses: Path | None,
+    covariates_name: str | None,
+    responses_name: str | None,
+    init: str | Path,
+    no_polish: bool,
+    seed: int,
+    out: Path | None,
+    report: Path | None,
+    image_shape: tuple[int, int] | None,
+    quiet: bool,
+    debug: bool,
+    **settings: Any,
+) -> None:
+    """Recover a signal from a file of covariates and responses.
+
+    DATA is an .npz, HDF5 (.h5, .hdf5) or .zarr file that holds covariates A, one sample per row, and responses y, or a .npy
+    file with the covariates, beside --responses. The responses are squared magnitudes, y = (a·x)² plus noise; up to the share
+    given by --contamination of the samples may be wrong in any way.
+    """
+    out = Path(f"{data.stem}-result.npz") if out is None else out
+    check_distinct(DATA=data, **{"--out": out, "--report": report})
+    check_distinct(**{"--responses": responses, "--out": out, "--report": report})
+    for path in (out, report):
+        if path is not None:
+            check_writable(path)
+    see = screen()
+    with open_samples(data, responses, covariates_name=covariates_name, responses_name=responses_name) as samples:
+        rows = rp.rows.as_source(samples.covariates)
+        _check_image(image_shape, rows.shape[1])
+        start = _read_start(init) if isinstance(init, Path) else init
+        model = rp.RobustPhaseRetrieval(init=start, polish=not no_polish, random_state=seed, **settings)
+        see.say(f"{shown(data)}: {samples.description}")
+        first = rows.passes
+        with see.watching("fitting", lambda: f"{rows.passes - first} passes over {rows.shape[0]} samples"):
+            model.fit(rows, samples.responses)
+        with see.watching("looking back", lambda: "what was rejected and why"):
+            evidence = _evidence(model, rows, samples, data, image_shape)
+    save_result(out, evidence)
+    note_written(out)
+    _summarise(see, model, evidence)
+    see.say(f"result: {shown(out)}")
+    if report is not None:
+        _write_report(report, evidence, out)
+        see.say(f"report: {shown(report)}")
+    if not model.converged_:
+        click.get_current_context().exit(UNSETTLED)
+
+
+def _check_image(shape: tuple[int, int] | None, unknowns: int) -> None:
+    if shape is not None and shape[0] * shape[1] != unknowns:
+        raise click.UsageError(
+            f"--image-shape {shape[0]}x{shape[1]} has {shape[0] * shape[1]} pixels, but the covariates have {unknowns} "
+            "columns, one per pixel."
+        )
+
+
+def _read_start(path: Path) -> np.ndarray[Any, Any]:
+    """The starting point in a ``.npy`` file."""
+    try:
+        start = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise DataError(
+            f"cannot read a starting point from {shown(path)}: it is not a .npy file of numbers."
+        ) from error
+    return np.asarray(start)
+
+
+def _evidence(
+    model: rp.RobustPhaseRetrieval,
+    rows: rp.rows.RowSource,
+    samples: StoredSamples,
+    data: Path,
+    image_shape: tuple[int, int] | None,
+) -> Evidence:
+    return Evidence.of(
+        model,
+        rows,
+        samples.responses,
+        data_name=shown(data),
+        command=command_line(),
+        truth=samples.truth,
+        image_shape=image_shape,
+        message=warnings_said(),
+    )
+
+
+def _write_report(report: Path, evidence: Evidence, out: Path) -> None:
+    try:
+        write_report(report, evidence)
+    except Exception as error:
+        raise Failure(f"the report was not written: {sentence(error)} The result is safe in {shown(out)}.") from error
+    note_written(report)
+
+
+def _summarise(see: Screen, model: rp.RobustPhaseRetrieval, evidence: Evidence) -> None:
+    """What was found, in a few lines."""
+    flagged = model.flag_samples()
+    last = model.history_[-1]
+    facts = [
+        ("answer", "converged" if model.converged_ else "did not converge: see the warning"),
+        (
+            "contamination",
+            f"{number(model.contamination_)} ({'found' if model.contamination == 'auto' else 'assumed'})",
+        ),
+        ("samples treated as bad", f"{int(flagged.sum())} of {flagged.size} ({flagged.mean():.1%})"),
+        ("noise scale", number(model.noise_scale_)),
+        ("certificate", _certificate(model)),
+        ("cost", f"{last.passes} passes over the data, {last.seconds:.1f} s"),
+    ]
+    if model.noise_mean == "unknown":
+        facts.insert(3, ("background", number(model.noise_mean_)))
+    if evidence.true_error is not None:
+        facts.insert(1, ("error", f"{evidence.true_error:.2%} of the signal, judged by the truth in the file"))
+    see.facts(facts)
+
+
+def _certificate(model: rp.RobustPhaseRetrieval) -> str:
+    """What the certificate says, and under which condition."""
+    if not model.certificate_ < 1:
+        return "none: with so few samples, robust gradients alone cannot vouch for the answer"
+    return (
+        f"the error is at most {model.certificate_:.1%} of the signal, "
+        f"if no more than {model.contamination_:.1%} of the samples are bad"
+    )

@@ -1,0 +1,149 @@
+"""``robustphase reproduce``: the paper's claims as experiments."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import click
+
+from robustphase.cli.commands import as_command, general_options, option
+from robustphase.cli.drawings import drawing
+from robustphase.cli.outputs import check_writable, replacing
+from robustphase.cli.terminal import Screen, screen, shown
+from robustphase.experiments.reproduce import CLAIMS, ReproductionInterrupted, Verdict, write_page
+from robustphase.experiments.reproduce import reproduce as run_claims
+from robustphase.experiments.reproduce.run import choose
+
+WHAT, OUTPUT = "What to run", "Output"
+#: Exit code when a claim agrees neither with the paper nor with a known correction.
+CONTRADICTED = 1
+#: How the library announces an experiment.
+_NEXT = re.compile(r"\d+ of \d+: ")
+
+
+@as_command(
+    "reproduce",
+    notes=f"Claims: {'; '.join(CLAIMS)}. A claim holds; or it is an erratum, where what is printed is wrong and the correction "
+    "in the errata agrees with the measurement; or it fails, and the exit code is 1.",
+    example="""
+robustphase reproduce --quick
+robustphase reproduce "Theorem 3.1" "Lemma 2.1" --folder reproduced
+""",
+)
+@click.argument("claims", metavar="[CLAIM]...", nargs=-1)
+@option(WHAT, "--quick", is_flag=True, show_default=False, help="Small sizes: under three minutes on two cores.")
+@option(
+    WHAT,
+    "--workers",
+    type=click.IntRange(min=1),
+    metavar="COUNT",
+    help="Processes. Default: one per processor.",
+)
+@option(
+    WHAT,
+    "--resume",
+    is_flag=True,
+    show_default=False,
+    help="Take over the verdicts that --folder already has, and run only the rest.",
+)
+@option(
+    OUTPUT,
+    "--folder",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where the verdicts, with their numbers, and the figures go.",
+)
+@option(
+    OUTPUT,
+    "--page",
+    metavar="PAGE.md",
+    type=click.Path(path_type=Path),
+    help="Write the verdicts as a table in Markdown.",
+)
+@general_options
+def reproduce(
+    claims: tuple[str, ...],
+    quick: bool,
+    workers: int | None,
+    resume: bool,
+    folder: Path | None,
+    page: Path | None,
+    quiet: bool,
+    debug: bool,
+) -> None:
+    """Check the paper's claims, one experiment per statement.
+
+    CLAIM is a name such as "Theorem 3.1"; without any, all are checked, which takes under an hour on two cores. Each prints the
+    claim, what was measured with its confidence interval, and the verdict.
+    """
+    _check_usage(claims, quick, resume, folder)
+    if page is not None:
+        check_writable(page)
+    see = screen()
+    try:
+        with see.talking() as tell:
+            verdicts = run_claims(
+                claims or None,
+                quick=quick,
+                folder=folder,
+                progress=_teller(see, tell),
+                workers=workers,
+                draw=drawing,
+                resume=resume,
+            )
+    except ReproductionInterrupted as stop:
+        _print(see, stop.verdicts)
+        count = len(stop.verdicts)
+        those = f"{count} verdict{' is' if count == 1 else 's are'}"
+        kept = "nothing was written" if folder is None else f"{those} in {shown(folder)}, and --resume goes on"
+        raise KeyboardInterrupt(kept) from stop
+    _print(see, verdicts)
+    if page is not None:
+        with replacing(page) as temporary:
+            heading = f"{'Quick' if quick else 'Full'} version."
+            temporary.write_text(write_page(verdicts, heading=heading), encoding="utf-8")
+        see.say(f"page: {shown(page)}")
+    if folder is not None:
+        see.say(f"verdicts and figures: {shown(folder)}")
+    if any(verdict.verdict == "fails" for verdict in verdicts):
+        click.get_current_context().exit(CONTRADICTED)
+
+
+def _check_usage(claims: tuple[str, ...], quick: bool, resume: bool, folder: Path | None) -> None:
+    if resume and folder is None:
+        raise click.UsageError("--resume needs the --folder that the verdicts are in.")
+    try:
+        choose(claims or None, quick=quick)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _teller(see: Screen, tell: Callable[[str], None]) -> Callable[[str], None]:
+    """What is going on is shown while it goes on; what was found stays."""
+
+    def said(sentence: str) -> None:
+        if _NEXT.match(sentence):
+            tell(sentence)
+        elif not see.quiet:
+            see.note(sentence)
+
+    return said
+
+
+def _print(see: Screen, verdicts: Sequence[Verdict]) -> None:
+    """Claim, measurement and verdict, and how many hold."""
+    for verdict in verdicts:
+        said = verdict.verdict if verdict.erratum is None else f"erratum {verdict.erratum}"
+        see.say()
+        see.say(f"{verdict.name}: {said} ({verdict.seconds:.0f} s)")
+        see.facts(
+            [("  claimed", verdict.statement), ("  measured", verdict.measured), ("  interval", verdict.interval)]
+            + ([] if verdict.figure is None else [("  figure", shown(verdict.figure))])
+        )
+    counts = Counter(verdict.verdict for verdict in verdicts)
+    words = {"holds": "hold", "erratum": "errata", "fails": "fail"}
+    see.say()
+    see.say(f"{len(verdicts)} statements; " + ", ".join(f"{word}: {counts[key]}" for key, word in words.items()))

@@ -1,0 +1,155 @@
+"""How typed text becomes a value: a contamination level, a list of them, the shape of a picture, a start."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import click
+
+import robustphase as rp
+
+#: Choices of the estimator that have no list in the public API; a test compares them with the library's own.
+STARTS = ("auto", "mean", "covariance", "spectral")
+MEAN_ESTIMATORS = (
+    "filter",
+    "mmw",
+    "geometric_median_of_means",
+    "median_of_means",
+    "geometric_median",
+    "trimmed",
+    "median",
+    "catoni",
+    "lrv",
+    "empirical",
+)
+STEPS = ("newton", "paper")
+NOISE_MEANS = ("zero", "unknown")
+NONFINITE = ("raise", "drop")
+ATTACKS = ("none", *rp.simulate.ADVERSARIES)
+NOISES = tuple(rp.simulate.NOISES)
+
+# Generic for the type checker only: older versions of click have no parameter there.
+if TYPE_CHECKING:
+    ParamType: TypeAlias = click.ParamType[Any]
+else:
+    ParamType = click.ParamType
+
+
+class Level(ParamType):
+    """A contamination level: a number in [0, 0.5), or "auto" where that is allowed."""
+
+    name = "level"
+
+    def __init__(self, *, auto: bool = False) -> None:
+        self._auto = auto
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """What ``--help`` shows for it."""
+        return "LEVEL|auto" if self._auto else "LEVEL"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
+        """The level, or an error that guesses what was meant."""
+        if isinstance(value, float):
+            return value
+        if self._auto and value == "auto":
+            return "auto"
+        try:
+            level = float(value)
+        except ValueError:
+            expected = f"a number in [0, 0.5){' or auto' if self._auto else ''}"
+            raise click.BadParameter(f"{value!r} is not {expected}.", ctx, param) from None
+        if 0 <= level < 0.5:
+            return level
+        hint = " With half of the data bad nobody can tell the good half from the bad one." if 0.5 <= level < 1 else ""
+        if 1 <= level < 50:
+            hint = f" Did you mean {level / 100:g} ({level:g} percent)?"
+        raise click.BadParameter(f"{value!r} is not in [0, 0.5).{hint}", ctx, param)
+
+
+class ImageShape(ParamType):
+    """Height and width of a picture, such as 24x32."""
+
+    name = "HxW"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """What ``--help`` shows for it."""
+        return "HxW"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        """Height and width."""
+        if isinstance(value, tuple):
+            return value
+        found = re.fullmatch(r"\s*([1-9][0-9]{0,6})\s*[xX×]\s*([1-9][0-9]{0,6})\s*", value)
+        if found is None:
+            raise click.BadParameter(f"{value!r} is not a height and a width in pixels, such as 24x32.", ctx, param)
+        return int(found[1]), int(found[2])
+
+
+class Start(ParamType):
+    """The name of an initialisation, or a ``.npy`` file with a starting point."""
+
+    name = "start"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """What ``--help`` shows for it."""
+        return f"[{'|'.join(STARTS)}|FILE.npy]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | Path:
+        """The name, or the path of a file."""
+        if isinstance(value, Path):
+            return value
+        if value in STARTS:
+            return str(value)
+        if str(value).endswith(".npy"):
+            return Path(value)
+        raise click.BadParameter(
+            f"{value!r} is neither one of {', '.join(STARTS)} nor a .npy file with a starting point.", ctx, param
+        )
+
+
+class Listed(ParamType):
+    """Several values with commas between them, each read by another type; "all" where a list of all is given."""
+
+    name = "list"
+
+    def __init__(self, each: ParamType, *, everything: tuple[str, ...] = (), metavar: str = "NAME,...") -> None:
+        self._each, self._everything, self._metavar = each, everything, metavar
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """What ``--help`` shows for it."""
+        return self._metavar + ("|all" if self._everything else "")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
+        """The values, each once, in the order given."""
+        if isinstance(value, tuple):
+            return value
+        if self._everything and value.strip() == "all":
+            return self._everything
+        words = [word.strip() for word in value.split(",") if word.strip()]
+        if not words:
+            raise click.BadParameter("the list is empty.", ctx, param)
+        return tuple(dict.fromkeys(self._each.convert(word, param, ctx) for word in words))
+
+
+class Name(ParamType):
+    """One of many names: the error lists the closest ones and not all forty."""
+
+    name = "name"
+
+    def __init__(self, known: tuple[str, ...], metavar: str = "NAME") -> None:
+        self._known, self._metavar = known, metavar
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """What ``--help`` shows for it."""
+        return self._metavar
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name."""
+        if value in self._known:
+            return str(value)
+        close = get_close_matches(str(value), self._known, n=3)
+        hint = f"Did you mean {' or '.join(close)}?" if close else f"Known: {', '.join(self._known)}."
+        raise click.BadParameter(f"{value!r} is not known. {hint}", ctx, param)

@@ -1,0 +1,196 @@
+"""``fit`` gives what the Python interface gives, says how it went, and leaves whole files."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import robustphase as rp
+from robustphase.cli import values
+from robustphase.files import save_samples
+from robustphase.initialise.start import METHODS as LIBRARY_STARTS
+from robustphase.means import METHODS as LIBRARY_MEANS
+from robustphase.report import load_result
+
+from .conftest import leftovers
+
+PAPER = ("--step", "paper", "--init", "mean", "--mean-estimator", "mmw", "--batches", 3, "--no-polish", "--seed", 5)
+
+
+def fitted(world: rp.simulate.World, **settings: object) -> rp.RobustPhaseRetrieval:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return rp.RobustPhaseRetrieval(**settings).fit(world.A, world.y)
+
+
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        ((), {}),
+        (("--noise-mean", "unknown"), {"noise_mean": "unknown"}),
+        (("--contamination", "auto", "--noise-mean", "unknown"), {"contamination": "auto", "noise_mean": "unknown"}),
+        (("--whiten", "--delta", 0.1), {"whiten": True, "delta": 0.1}),
+        (
+            PAPER,
+            {
+                "step": "paper",
+                "init": "mean",
+                "mean_estimator": "mmw",
+                "batches": 3,
+                "polish": False,
+                "random_state": 5,
+            },
+        ),
+        (("--step", "paper", "--max-iter", 3, "--tol", 0.5), {"step": "paper", "max_iter": 3, "tol": 0.5}),
+    ],
+    ids=["default", "background", "auto", "whiten", "paper", "limits"],
+)
+def test_the_result_is_that_of_the_python_interface(run, tmp_path, data, world, options, settings):
+    model = fitted(world, **settings)
+    run("fit", data, *options, "--out", "result.npz", code=0 if model.converged_ else 3)
+    result = load_result(tmp_path / "result.npz")
+    np.testing.assert_array_equal(result.signal, model.signal_)
+    np.testing.assert_array_equal(result.initial_signal, model.initial_signal_)
+    np.testing.assert_array_equal(result.weights, model.weights_)
+    assert result.contamination_used == model.contamination_
+    assert result.noise_mean == model.noise_mean_
+    assert result.converged is model.converged_
+    assert result.certificate == model.certificate_
+    assert result.passes == model.history_[-1].passes
+
+
+def test_the_choices_are_those_of_the_library():
+    assert set(values.STARTS) == set(LIBRARY_STARTS)
+    assert set(values.MEAN_ESTIMATORS) == set(LIBRARY_MEANS)
+    assert set(values.ATTACKS) == {"none", *rp.simulate.ADVERSARIES}
+
+
+@pytest.mark.parametrize("name", ["data.h5", "data.zarr", "data.npz"])
+def test_every_kind_of_file_gives_the_same_answer(run, tmp_path, world, name):
+    save_samples(tmp_path / name, world.A, world.y)
+    run("fit", name, "--out", "result.npz")
+    np.testing.assert_allclose(load_result(tmp_path / "result.npz").signal, fitted(world).signal_, rtol=1e-8)
+
+
+def test_a_pair_of_npy_files(run, tmp_path, world):
+    np.save(tmp_path / "A.npy", world.A)
+    np.save(tmp_path / "y.npy", world.y)
+    run("fit", "A.npy", "--responses", "y.npy", "--out", "result.npz")
+    np.testing.assert_allclose(load_result(tmp_path / "result.npz").signal, fitted(world).signal_, rtol=1e-8)
+    said = run("fit", "A.npy", code=1).stderr
+    assert "--responses" in said
+
+
+def test_arrays_may_have_other_names(run, tmp_path, world):
+    np.savez(tmp_path / "other.npz", rows=world.A, counts=world.y)
+    run("fit", "other.npz", code=1)
+    run("fit", "other.npz", "--covariates-name", "rows", "--responses-name", "counts", "--out", "result.npz")
+    np.testing.assert_array_equal(load_result(tmp_path / "result.npz").signal, fitted(world).signal_)
+
+
+def test_the_start_may_be_in_a_file(run, tmp_path, data, world):
+    start = world.truth + 0.1
+    np.save(tmp_path / "start.npy", start)
+    run("fit", data, "--init", "start.npy", "--out", "result.npz")
+    np.testing.assert_array_equal(load_result(tmp_path / "result.npz").signal, fitted(world, init=start).signal_)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"not an array", "not a .npy file"), (b"", "not a .npy file"), (None, "No such file")],
+)
+def test_a_start_that_cannot_be_read_is_an_error(run, tmp_path, data, content, said):
+    if content is not None:
+        (tmp_path / "start.npy").write_bytes(content)
+    assert said in run("fit", data, "--init", "start.npy", code=1).stderr
+    assert not (tmp_path / "data-result.npz").exists()
+
+
+def test_a_start_of_the_wrong_length_is_an_error(run, tmp_path, data):
+    np.save(tmp_path / "start.npy", np.ones(4))
+    assert "array of 9 numbers" in run("fit", data, "--init", "start.npy", code=1).stderr
+
+
+def test_what_was_found_is_told(run, data, world):
+    told = run("fit", data, "--noise-mean", "unknown").stdout
+    model = fitted(world, noise_mean="unknown")
+    for line in (
+        "answer                  converged",
+        f"samples treated as bad  {model.flag_samples().sum()} of 450",
+        f"background              {model.noise_mean_:.3g}",
+        "result: data-result.npz",
+    ):
+        assert line in told
+
+
+def test_the_truth_in_a_simulated_file_is_only_used_to_say_how_far_off_the_answer_is(run, tmp_path, world):
+    save_samples(tmp_path / "known.npz", world.A, world.y, world.truth)
+    save_samples(tmp_path / "blind.npz", world.A, world.y)
+    known, blind = run("fit", "known.npz"), run("fit", "blind.npz")
+    error = rp.distance(fitted(world).signal_, world.truth, relative=True)
+    assert f"error                   {error:.2%} of the signal" in known.stdout
+    assert "the truth in the file" not in blind.stdout
+    np.testing.assert_array_equal(
+        load_result(tmp_path / "known-result.npz").signal, load_result(tmp_path / "blind-result.npz").signal
+    )
+
+
+def test_quiet_says_nothing(run, tmp_path, data):
+    result = run("fit", data, "--quiet", "--report", "report.html")
+    assert result.output == ""
+    assert (tmp_path / "data-result.npz").exists()
+    assert (tmp_path / "report.html").exists()
+
+
+def test_an_answer_that_did_not_settle_has_its_own_exit_code_and_is_kept(run, tmp_path, data):
+    result = run("fit", data, "--step", "paper", "--max-iter", 2, "--no-polish", "--report", "report.html", code=3)
+    assert result.stderr.startswith("warning: stopped after 2 iterations")
+    assert len(result.stderr.splitlines()) == 1
+    assert "--max-iter 100" in result.stderr
+    assert "did not converge" in result.stdout
+    kept = load_result(tmp_path / "data-result.npz")
+    assert not kept.converged
+    assert kept.message.startswith("stopped after 2 iterations")
+    assert (tmp_path / "report.html").exists()
+
+
+def test_the_report_says_how_it_was_made(run, tmp_path, data):
+    run("fit", data, "--report", "report.html", "--image-shape", "3x3")
+    page = (tmp_path / "report.html").read_text()
+    assert f"robustphase fit {data} --report report.html --image-shape 3x3" in page
+    assert load_result(tmp_path / "data-result.npz").image_shape == (3, 3)
+    assert not leftovers(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--image-shape", "4x4"), "16 pixels, but the covariates have 9 columns"),
+        (("--image-shape", "4"), "not a height and a width"),
+        (("--contamination", "5"), "Did you mean 0.05 (5 percent)?"),
+        (("--contamination", "some"), "or auto"),
+        (("--init", "best"), "neither one of auto, mean"),
+        (("--batches", "0"), "0 is not in the range"),
+        (("--delta", "1"), "1.0 is not in the range"),
+        (("--out", "data.npz"), "name the same file"),
+        (("--out", "same.x", "--report", "same.x"), "name the same file"),
+        (("--nope",), "No such option"),
+    ],
+)
+def test_bad_usage(run, tmp_path, data, options, said):
+    assert said in run("fit", data, *options, code=2).stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["data.npz"]
+
+
+def test_samples_that_are_not_numbers_are_refused_with_the_option_that_drops_them(run, tmp_path, world):
+    A = world.A.copy()
+    A[17, 2] = np.nan
+    np.savez(tmp_path / "holes.npz", A=A, y=world.y)
+    said = run("fit", "holes.npz", code=1).stderr
+    assert "first: row 17" in said
+    assert "--nonfinite drop" in said
+    assert len(said.splitlines()) == 1
+    run("fit", "holes.npz", "--nonfinite", "drop", "--out", "result.npz")
+    assert load_result(tmp_path / "result.npz").weights[17] == 0
