@@ -222,16 +222,19 @@ def _run_tasks(tasks: list[Task], settings: Settings, workers: int | None) -> Ge
                 runs = run_world(world, methods, settings)
             yield runs
         return
-    with parallel_config("loky", inner_max_num_threads=1), Parallel(processes, return_as="generator_unordered") as pool:
-        batches = pool(delayed(run_world)(world, methods, settings) for world, methods in tasks)
-        try:
-            for runs in batches:
-                yield runs
-        finally:
-            with warnings.catch_warnings():
-                # The pool's advice about unused work is not for somebody who has pressed Ctrl-C.
-                warnings.simplefilter("ignore", UserWarning)
-                batches.close()
+    with parallel_config("loky", inner_max_num_threads=1):
+        # Not as a context: a pool that is kept for further calls would start new workers when it is stopped.
+        batches = Parallel(processes, return_as="generator_unordered")(
+            delayed(run_world)(world, methods, settings) for world, methods in tasks
+        )
+    try:
+        for runs in batches:
+            yield runs
+    finally:
+        with warnings.catch_warnings():
+            # The pool's advice about unused work is not for somebody who has pressed Ctrl-C.
+            warnings.simplefilter("ignore", UserWarning)
+            batches.close()
 
 
 def _several(values: Any) -> list[Any]:
