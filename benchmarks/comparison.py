@@ -24,11 +24,11 @@ LEVELS = (0.05, 0.1, 0.2)
 
 def page(comparison: Comparison, seeds: int) -> str:
     """The tables and what they say."""
-    attacks = len({run.attack for run in comparison.runs})
+    attacks = len({run.attack for run in comparison.runs} - {"none"})
     first = comparison.runs[0]
     return "\n".join(
         (
-            f"{attacks} adversaries, {seeds} seeds each, n = {first.n}, m = {first.m}, Student-t noise of "
+            f"{attacks} adversaries and none at all, {seeds} seeds each, n = {first.n}, m = {first.m}, Student-t noise of "
             f"σ = {first.noise_std:g}‖x*‖². Survived: relative error at most 0.25. Ratio: error over that of least squares "
             "started at the truth and told which samples are clean. Time: processor time on one thread, over that of plain "
             "Wirtinger flow in the same world. Median and worst ratio are over all runs, lost ones included.",

@@ -192,6 +192,7 @@ def test_a_chart_that_stands_alone_carries_both_palettes():
         (lambda: line_chart([], height=60, **LABELS), "no room for the plot"),
         (lambda: standalone_svg("<svg></svg>"), "needs a chart"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "call",
     ids=str,
 )
 def test_what_cannot_be_a_chart_is_refused(call, message):

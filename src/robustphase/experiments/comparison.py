@@ -202,12 +202,13 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def short(value: float) -> str:
-    """A number with three digits; nothing where there is none."""
+    """A number with two or three digits; nothing where there is none."""
     if np.isnan(value):
         return ""
     if np.isinf(value):
         return "∞"
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.2g}"
+    size = abs(value)
+    return f"{value:.0f}" if 100 <= size < 1e5 else f"{value:.2f}" if 0.1 <= size < 100 else f"{value:.2g}"
 
 
 def _summarise(key: dict[str, Any], runs: list[Run], plain: dict[WorldKey, float]) -> Group:
