@@ -193,7 +193,6 @@ def test_a_chart_that_stands_alone_carries_both_palettes():
         (lambda: standalone_svg("<svg></svg>"), "needs a chart"),
     ],
     ids=lambda value: value if isinstance(value, str) else "call",
-    ids=str,
 )
 def test_what_cannot_be_a_chart_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
