@@ -47,10 +47,11 @@ def _contradiction(features: Array, residuals: Array, weights: Array, inner: Arr
     used = inner & (weights > 0)
     f, w = features[used], weights[used]
     hessian = (f * w[:, np.newaxis]).T @ f
-    coefficients = np.linalg.solve(hessian, f.T @ (w * residuals[used]))
+    # Where all inner samples have the same prediction the slope is not determined; the smallest one will do.
+    inverse = np.linalg.pinv(hessian, hermitian=True)
+    coefficients = inverse @ (f.T @ (w * residuals[used]))
     left = residuals - features @ coefficients
     scores = f * (w * left[used])[:, np.newaxis]
-    inverse = np.linalg.inv(hessian)
     covariance = inverse @ (scores.T @ scores) @ inverse
     shares = weights[outer] / weights[outer].sum()
     mean, middle = float(shares @ left[outer]), shares @ features[outer]

@@ -296,7 +296,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
         projections = project(samples.source, self.signal_)
         residuals = samples.responses - projections**2 - self._residual_centre
-        slopes = influence_slopes(residuals, self.weights_, self.residual_weights_, self.noise_scale_)
+        slopes = influence_slopes(residuals, self._probabilities, self.residual_weights_, self.noise_scale_)
         return sandwich(samples.source, projections, slopes, self.residual_weights_ * residuals)
 
     def _check_data(self, A: Any, y: Any, *, reset: bool, enough: bool = True) -> Samples:
@@ -426,6 +426,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _adopt(self, samples: Samples, found: Recovery, clock: Clock) -> None:
         """Take over an answer, with its certificate."""
         self.weights_, self.residual_weights_, self.noise_scale_ = found.weights, found.residual_weights, found.scale
+        self._probabilities = found.weights if found.probabilities is None else found.probabilities
         self.noise_mean_ = self._background(samples, found.signal, found.weights)
         certificate = self._certify(samples, found.signal, self.contamination_)
         # Only the polish can leave the ball; a descent ends where robust gradients lead it.

@@ -95,7 +95,9 @@ def weighted_gradient(view: ScaledRows, weights: Array, signal: Array) -> MeanRe
     worst direction starts between these two.
     """
     mean = view.mean(weights)
-    guess = signal / np.linalg.norm(signal) + mean / max(float(np.linalg.norm(mean)), np.finfo(np.float64).tiny)
+    # On the same side, so that the two do not cancel.
+    side = -1.0 if np.vdot(signal, mean).real < 0 else 1.0
+    guess = signal / np.linalg.norm(signal) + side * mean / max(float(np.linalg.norm(mean)), np.finfo(np.float64).tiny)
     worst = worst_directions(view, weights, mean, guess[:, np.newaxis], DEPTH)
     removed = 1.0 - float(weights.mean())
     return MeanResult(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import NamedTuple
 
@@ -90,6 +90,8 @@ class Recovery:
         What was done.
     residual_weights : ndarray of shape (m,)
         Weights of the last least-squares problem.
+    probabilities : ndarray of shape (m,), optional
+        Probabilities to be clean that these weights came from, where a noise law was fitted.
     """
 
     signal: Array
@@ -101,6 +103,7 @@ class Recovery:
     converged: bool
     history: tuple[Stage, ...]
     residual_weights: Array = field(repr=False)
+    probabilities: Array | None = field(default=None, repr=False)
 
 
 class _Diary:
@@ -201,7 +204,7 @@ def _recover(
     shares = data.weights / data.weights.sum()
     counted = count_bad(polished.residuals, data.density, shares, polished.noise, problem.contamination)
     weights = counted.clean * data.weights
-    return _finish(
+    found = _finish(
         problem,
         samples,
         polished.signal,
@@ -213,6 +216,7 @@ def _recover(
         polished.converged,
         diary,
     )
+    return replace(found, probabilities=polished.noise.clean * data.weights)
 
 
 def _race_down(data: Data, candidates: Candidates, diary: _Diary) -> tuple[Field, Array]:
