@@ -14,7 +14,7 @@ from robustphase.descend.objective import Data
 from robustphase.descend.polish import polish
 from robustphase.descend.race import distinct_signals, line_up, newton_proposals, pull, race
 from robustphase.descend.relaxation import Relaxation
-from robustphase.likelihood import mixture_weights, response_density
+from robustphase.likelihood import mixture_weights, moderate_law, response_density
 from robustphase.rows import MemoryRows, squared_loss_gradient
 from robustphase.simulate import make_world
 
@@ -82,49 +82,95 @@ def test_the_pull_is_what_its_sums_say(rng):
     r = world.y[:, None] - s**2 - b
     w = mixture_weights(r, data.density, scales, data.contamination)[0] * data.weights[:, None]
     pulled = pull(data, X, b, scales)
-    assert_allclose(pulled.force, world.A.T @ (w * r * s), rtol=1e-9, atol=1e-9)
-    assert_allclose(pulled.residuals, r, rtol=1e-12, atol=1e-12)
+    # Single precision: seven digits of the largest term.
+    assert_allclose(pulled.force, world.A.T @ (w * r * s), rtol=1e-4, atol=1e-3)
+    assert_allclose(pulled.residuals, r, rtol=1e-5, atol=1e-5)
     sums = (w.sum(axis=0), (w * r).sum(axis=0), (w * s**2).sum(axis=0), (w * s**4).sum(axis=0))
     for ours, plain in zip((pulled.mass, pulled.drift, pulled.second, pulled.fourth), sums, strict=True):
-        assert_allclose(ours, plain, rtol=1e-10)
+        assert_allclose(ours, plain, rtol=1e-4, atol=1e-3)
+    scores = mixture_weights(r, data.density, scales, data.contamination)[1]
+    assert_allclose(pulled.scores, np.log(scores).mean(axis=0), rtol=1e-4, atol=1e-5)
 
 
 def test_the_race_brings_rough_candidates_to_the_signal(rng):
     world = make_world(40, 2000, contamination=0.1, attack="decoy", seed=1)
     rough = world.truth[:, None] + 0.5 * rng.standard_normal((40, 3)) / np.sqrt(40)
     before = line_up(data_of(world), rough, np.zeros(3))
-    after = race(data_of(world), before, 12)
+    after, gains = race(data_of(world), before, 12)
     assert max(distance(after.signals[:, k], world.truth) for k in range(3)) < 0.12
-    assert after.fit.scores.min() > before.fit.scores.max()
+    assert after.scores.min() > before.scores.max()
+    assert_allclose(gains, after.scores - before.scores, atol=1e-4)
 
 
 def test_a_candidate_runs_alike_alone_and_in_a_field(rng):
     world = make_world(20, 1000, contamination=0.1, attack="decoy", seed=1)
     rough = world.truth[:, None] + 0.5 * rng.standard_normal((20, 3)) / np.sqrt(20)
-    together = race(data_of(world), line_up(data_of(world), rough, np.zeros(3)), 4)
-    chosen = np.array([2])
-    alone = race(data_of(world), line_up(data_of(world), rough[:, chosen], np.zeros(1)), 4)
-    assert_allclose(together.only(chosen).signals, alone.signals, rtol=1e-9)
+    data, chosen = data_of(world), np.array([2])
+    together, _ = race(data, line_up(data, rough, np.zeros(3)), 4)
+    alone, _ = race(data, line_up(data, rough[:, chosen], np.zeros(1)), 4)
+    assert_allclose(together.only(chosen).signals, alone.signals, atol=1e-4)
     # Steps go on after a stretch as if there had been no look at the field.
-    assert_allclose(
-        race(data_of(world), together.only(chosen), 3).signals, race(data_of(world), alone, 3).signals, rtol=1e-9
-    )
+    assert_allclose(race(data, together.only(chosen), 3)[0].signals, race(data, alone, 3)[0].signals, atol=1e-4)
 
 
 def test_the_race_fits_a_background_when_asked(rng):
     world = make_world(30, 3000, contamination=0.05, attack="huge", noise_mean=3.0, seed=2)
     data = data_of(world, unknown_mean=True)
-    done = race(data, line_up(data, 1.2 * world.truth[:, None], np.zeros(1)), 12)
+    done, _ = race(data, line_up(data, 1.2 * world.truth[:, None], np.zeros(1)), 12)
     assert distance(done.signals[:, 0], world.truth) < 0.12
     assert done.backgrounds[0] == pytest.approx(3.0, abs=0.15)
+
+
+def polished_near(world, scale, *, factor=1.05, tol=1e-6):
+    law = moderate_law(np.array([scale]), np.array([0.1]))
+    return polish(data_of(world), factor * world.truth[:, None], np.zeros(1), law, tol=tol)
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "student", "lognormal"])
+def test_the_polish_ends_at_the_same_point_wherever_it_starts(noise):
+    world = make_world(30, 1500, contamination=0.1, attack="decoy", noise=noise, seed=4)
+    one, other = polished_near(world, 0.3), polished_near(world, 0.8, factor=0.9)
+    assert one.converged.all()
+    assert other.converged.all()
+    # The steps that are left are shorter than 1e-6; what they add up to may be a few times that.
+    assert distance(one.signals[:, 0], other.signals[:, 0], relative=True) < 1e-5
+
+
+def test_the_polish_solves_the_equations_of_its_law():
+    world = make_world(20, 2000, contamination=0.1, attack="huge", noise="student", seed=0)
+    done = polished_near(world, 0.5, tol=1e-9)
+    w, r, s = done.weights[:, 0], done.residuals[:, 0], done.projections[:, 0]
+    size = np.abs(world.A.T @ (w * np.abs(r * s))).max()
+    assert np.abs(world.A.T @ (w * r * s)).max() < 1e-6 * size
+    assert abs(w @ r) < 1e-6 * (w @ np.abs(r))
+
+
+def test_candidates_are_polished_together_as_alone():
+    world = make_world(20, 1500, contamination=0.1, attack="decoy", noise="student", seed=1)
+    starts = world.truth[:, None] * np.array([0.95, 1.1])
+    law = moderate_law(np.full(2, 0.5), np.full(2, 0.1))
+    both = polish(data_of(world), starts, np.zeros(2), law)
+    for k in range(2):
+        alone = polish(data_of(world), starts[:, [k]], np.zeros(1), law.only(np.array([k])))
+        assert_allclose(both.signals[:, k], alone.signals[:, 0], atol=1e-5)
+
+
+def test_few_samples_are_polished_to_the_end():
+    # Four samples per unknown, no noise: population moments are far off, and the steps must still become exact.
+    world = make_world(50, 200, contamination=0.0, attack="none", noise="none", noise_std=0.0, seed=0)
+    rng = np.random.default_rng(0)
+    start = world.truth[:, None] + 0.05 * rng.standard_normal((50, 1)) / np.sqrt(50)
+    law = moderate_law(np.array([0.1]), np.array([0.02]))
+    done = polish(data_of(world, contamination=0.02), start, np.zeros(1), law)
+    assert distance(done.signals[:, 0], world.truth) < 1e-9
 
 
 def test_the_polish_is_as_good_as_least_squares_on_the_clean_samples():
     ratios = []
     for seed in range(6):
         world = make_world(40, 2000, contamination=0.1, attack="huge", noise="gaussian", seed=seed)
-        polished = polish(data_of(world), 1.05 * world.truth, 0.0, 0.5)
-        ratios.append(distance(polished.signal, world.truth) / distance(least_squares(world), world.truth))
+        polished = polished_near(world, 0.5)
+        ratios.append(distance(polished.signals[:, 0], world.truth) / distance(least_squares(world), world.truth))
     # Six paired ratios that scatter by about 3 %.
     assert np.median(ratios) < 1.06
 
@@ -133,8 +179,8 @@ def test_the_polish_beats_least_squares_where_the_noise_is_heavy_and_skewed():
     ratios = []
     for seed in range(4):
         world = make_world(40, 2000, contamination=0.1, attack="constant", noise="lognormal", seed=seed)
-        polished = polish(data_of(world), 1.05 * world.truth, 0.0, 0.3)
-        ratios.append(distance(polished.signal, world.truth) / distance(least_squares(world), world.truth))
+        polished = polished_near(world, 0.3)
+        ratios.append(distance(polished.signals[:, 0], world.truth) / distance(least_squares(world), world.truth))
     assert np.median(ratios) < 0.7
 
 

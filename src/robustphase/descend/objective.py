@@ -43,11 +43,6 @@ class Fit(NamedTuple):
     scales: Array
     scores: Array
 
-    def summary(self) -> Fit:
-        """Scales and scores alone."""
-        nothing = np.empty((0, self.scores.size))
-        return Fit(nothing, nothing, nothing, self.scales, self.scores)
-
     def only(self, chosen: Array) -> Fit:
         """Some of the candidates."""
         return Fit(*(part[..., chosen] for part in self))

@@ -11,11 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.descend.objective import Data, Fit, evaluate
+from robustphase.descend.objective import Data, evaluate
 from robustphase.descend.relaxation import Relaxation
 from robustphase.likelihood import mixture_weights, residual_scales
-from robustphase.rows.passes import abs2, adjoint_block, project_block
+from robustphase.rows.passes import abs2, adjoint_block
+from robustphase.rows.scratch import in_single_precision
 from robustphase.rows.source import Array, Parts
+
+#: Responses and predictions beyond this many units are that many: their squares still fit into single precision.
+LARGEST = 1e15
 
 
 def first_factor(m: int, n: int) -> float:
@@ -32,34 +36,46 @@ class Field(NamedTuple):
         One candidate per column.
     backgrounds : ndarray of shape (k,)
         Their backgrounds.
-    fit : Fit
-        How they fit.
+    scales, scores : ndarray of shape (k,)
+        Scale of their clean residuals, and how well they fit; both as last seen, one step ago.
     relaxation : Relaxation
         How long their steps have become.
     """
 
     signals: Array
     backgrounds: Array
-    fit: Fit
+    scales: Array
+    scores: Array
     relaxation: Relaxation
 
     def only(self, chosen: Array) -> Field:
         """Some of the candidates."""
         return Field(
-            self.signals[:, chosen], self.backgrounds[chosen], self.fit.only(chosen), self.relaxation.only(chosen)
+            self.signals[:, chosen],
+            self.backgrounds[chosen],
+            self.scales[chosen],
+            self.scores[chosen],
+            self.relaxation.only(chosen),
         )
 
 
-def line_up(data: Data, signals: Array, backgrounds: Array) -> Field:
-    """Candidates at the start of a race: one pass."""
-    relaxation = Relaxation(first_factor(*data.source.shape))
-    return Field(signals, backgrounds, evaluate(data, signals, backgrounds), relaxation)
+def line_up(
+    data: Data, signals: Array, backgrounds: Array, scales: Array | None = None, scores: Array | None = None
+) -> Field:
+    """Candidates at the start of a race; one pass to see how they fit, unless scales and scores are known."""
+    if scales is None or scores is None:
+        fit = evaluate(data, signals, backgrounds)
+        scales, scores = fit.scales, fit.scores
+    return Field(signals, backgrounds, scales, scores, Relaxation(first_factor(*data.source.shape)))
 
 
-def race(data: Data, field: Field, steps: int) -> Field:
-    """Move all candidates by ``steps`` steps: one pass each for all candidates together, and one to see how they fit."""
-    signals, backgrounds, scales = field.signals, field.backgrounds, field.fit.scales
-    relaxation = field.relaxation
+def race(data: Data, field: Field, steps: int) -> tuple[Field, Array]:
+    """Move all candidates by ``steps`` steps, one pass each for all together; and what each gained, shape (k,).
+
+    The gain is that of the score, as seen in the first and in the last pass.
+    """
+    signals, backgrounds, scales = field.signals, field.backgrounds, field.scales
+    relaxation, scores = field.relaxation, []
     for _ in range(steps):
         pulled = pull(data, signals, backgrounds, scales)
         proposals, shifts = newton_proposals(signals, pulled, unknown_mean=data.unknown_mean)
@@ -67,8 +83,8 @@ def race(data: Data, field: Field, steps: int) -> Field:
         signals, backgrounds = signals + relaxation.factors(signals) * proposals, backgrounds + shifts
         # The scale before the step: a fresh one would ask for a pass of its own, and is the same in the end.
         scales = residual_scales(pulled.residuals, data.weights > 0, data.contamination)
-        del pulled
-    return Field(signals, backgrounds, evaluate(data, signals, backgrounds), relaxation)
+        scores.append(pulled.scores)
+    return Field(signals, backgrounds, scales, scores[-1], relaxation), scores[-1] - scores[0]
 
 
 class Pull(NamedTuple):
@@ -80,6 +96,8 @@ class Pull(NamedTuple):
         ``Σ w r s a``.
     mass, drift, second, fourth : ndarray of shape (k,)
         ``Σ w``, ``Σ w r``, ``Σ w |s|²`` and ``Σ w |s|⁴``.
+    scores : ndarray of shape (k,)
+        Mean log-likelihood ratio.
     residuals : ndarray of shape (m, k)
         ``r = y − |s|² − b``.
     """
@@ -89,26 +107,42 @@ class Pull(NamedTuple):
     drift: Array
     second: Array
     fourth: Array
+    scores: Array
     residuals: Array
 
 
 def pull(data: Data, signals: Array, backgrounds: Array, scales: Array) -> Pull:
-    """What the samples ask of each candidate, with weights for residuals of the given scales: one pass."""
+    """What the samples ask of each candidate, with weights for residuals of the given scales: one pass.
+
+    It is made in single precision: a race need not know its candidates better than to a thousandth.
+    """
+    b, unit = backgrounds.astype(np.float32), scales.astype(np.float32)
+    rounded = signals.astype(np.complex64 if np.iscomplexobj(signals) else np.float32)
 
     def kernel(block: Array, y: Array, density: Array, w: Array) -> Parts:
-        projections = project_block(block, signals)
-        energy = abs2(projections)
-        residuals = y[:, np.newaxis] - energy - backgrounds
-        weights = mixture_weights(residuals, density, scales, data.contamination)[0]
+        rows = in_single_precision(block)
+        projections = np.dot(rows, rounded)
+        # Rows without weight may be too long for single precision.
+        projections[w == 0] = 0
+        energy = np.minimum(abs2(projections), LARGEST)
+        residuals = y[:, np.newaxis] - energy
+        residuals -= b
+        weights, ratio = mixture_weights(residuals, density, unit, data.contamination)
         weights *= w[:, np.newaxis]
+        score = np.dot(w, np.log(ratio, out=ratio))
         pulling = weights * residuals
-        curving = weights * energy
-        sums = (pulling.sum(axis=0), weights.sum(axis=0), curving.sum(axis=0), (curving * energy).sum(axis=0))
-        return Parts(sums=(adjoint_block(block, pulling * projections), *sums), rows=(residuals,))
+        mass, drift = weights.sum(axis=0, dtype=np.float64), pulling.sum(axis=0, dtype=np.float64)
+        weights *= energy
+        second = weights.sum(axis=0, dtype=np.float64)
+        weights *= energy
+        pulling = pulling * projections
+        force = adjoint_block(rows, pulling)
+        return Parts(sums=(force, mass, drift, second, weights.sum(axis=0, dtype=np.float64), score), rows=(residuals,))
 
-    parts = data.source.reduce(kernel, (data.responses, data.density, data.weights))
-    force, drift, mass, second, fourth = parts.sums
-    return Pull(force, mass, drift, second, fourth, parts.rows[0])
+    responses = np.clip(data.responses, -LARGEST, LARGEST).astype(np.float32)
+    parts = data.source.reduce(kernel, (responses, data.density.astype(np.float32), data.weights.astype(np.float32)))
+    force, mass, drift, second, fourth, score = parts.sums
+    return Pull(force, mass, drift, second, fourth, score / data.weights.sum(), parts.rows[0])
 
 
 def newton_proposals(signals: Array, pulled: Pull, *, unknown_mean: bool) -> tuple[Array, Array]:

@@ -25,6 +25,7 @@ from robustphase.recover.certificate import Certificate, certify
 from robustphase.rows import project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
+from robustphase.rows.threads import single_threaded_blas
 from robustphase.validation import Samples, check_samples, hide_extremes
 
 #: Records that a stream keeps, so that its memory stays constant.
@@ -185,7 +186,8 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             start = start if start is None else np.linalg.solve(back, start)
         self.history_ = []
         if self.step == "newton" and self.batches == 1:
-            message = self._recover(samples, level, start, clock)
+            with single_threaded_blas():
+                message = self._recover(samples, level, start, clock)
         else:
             message = self._descend(samples, level, start, clock)
         if back is not None:

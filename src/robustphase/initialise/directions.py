@@ -13,15 +13,15 @@ any weighting costs nothing, and what one group finds helps all others.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from robustphase.initialise.screening import largest_energy
 from robustphase.rows import RowSource
 from robustphase.rows.passes import adjoint_block, project_block
+from robustphase.rows.scratch import in_single_precision, scratch
 from robustphase.rows.source import Array, Parts
 
 BINS = 10
@@ -60,7 +60,8 @@ def rank_bins(responses: Array, weights: Array) -> RankBins:
     cumulated = np.cumsum(weights[order])
     ranks = np.empty(responses.size)
     ranks[order] = cumulated / cumulated[-1]
-    bins = np.clip((ranks * BINS - 1e-9).astype(int), 0, BINS - 1)
+    # As small integers they are sorted by counting, which every pass does block by block.
+    bins = np.clip((ranks * BINS - 1e-9).astype(int), 0, BINS - 1).astype(np.uint8)
     return RankBins(ranks, bins, np.maximum(np.bincount(bins, weights, BINS), _TINY))
 
 
@@ -159,10 +160,18 @@ class Space:
         if new.shape[1] == 0:
             return
         totals = bin_products(self._source, new, self._binned.bins, self._weights)
+        images = totals / self._binned.mass[:, np.newaxis, np.newaxis]
+        beside, corner = self.basis.conj().T @ images, new.conj().T @ images
+        corner = (corner + _adjoints(corner)) / 2
+        self.small = np.concatenate(
+            (
+                np.concatenate((self.small, beside), axis=2),
+                np.concatenate((_adjoints(beside), corner), axis=2),
+            ),
+            axis=1,
+        )
         self.basis = np.hstack((self.basis, new))
-        self.images = np.concatenate((self.images, totals / self._binned.mass[:, np.newaxis, np.newaxis]), axis=2)
-        small = self.basis.conj().T @ self.images
-        self.small = (small + _adjoints(small)) / 2
+        self.images = np.concatenate((self.images, images), axis=2)
 
     def extended(self, coordinates: Array) -> Array:
         """Coordinates from before the space grew, in the space as it is."""
@@ -186,34 +195,24 @@ class Space:
 NEGLIGIBLE = 1e-8
 
 
-class _Scratch(threading.local):
-    """Two arrays of each thread, used again for every block: fresh memory costs more than what is done with it."""
-
-    arrays: tuple[Array, Array] = (np.empty((0, 0)), np.empty((0, 0)))
-
-    def of(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[Array, Array]:
-        """Two arrays of this shape; what is in them does not matter."""
-        if self.arrays[0].shape != shape or self.arrays[0].dtype != dtype:
-            self.arrays = (np.empty(shape, dtype), np.empty(shape, dtype))
-        return self.arrays
-
-
 def bin_products(source: RowSource, vectors: Array, bins: Array, weights: Array) -> Array:
     """``Σ w_j a_j a_jᴴ V`` over the samples of each bin, shape (BINS, n, k): one pass, its products in single precision.
 
     Directions need not be known better than to a thousandth, and single precision takes half the time.
     """
-    single = np.dtype(np.complex64 if source.dtype.kind == "c" else np.float32)
-    scratch = _Scratch()
 
     def kernel(block: Array, members: Array, w: Array) -> Parts:
         order = np.argsort(members, kind="stable")
         edges = np.searchsorted(members[order], np.arange(BINS + 1))
-        rounded, rows = scratch.of(block.shape, single)
-        rounded[...] = block
+        rounded = in_single_precision(block)
+        rows = scratch("rows in order", rounded.shape, rounded.dtype)
         np.take(rounded, order, axis=0, out=rows, mode="clip")
-        coefficients = w[order, np.newaxis] * project_block(rows, vectors)
-        products = np.empty((BINS, block.shape[1], vectors.shape[1]), np.result_type(single, np.float64))
+        w = w[order]
+        projections = project_block(rows, vectors)
+        # Rows without weight may be too long for single precision.
+        projections[w == 0] = 0
+        coefficients = w[:, np.newaxis] * projections
+        products = np.empty((BINS, block.shape[1], vectors.shape[1]), projections.dtype)
         for b in range(BINS):
             inside = slice(edges[b], edges[b + 1])
             products[b] = adjoint_block(rows[inside], coefficients[inside])

@@ -28,12 +28,15 @@ class Candidates(NamedTuple):
         One candidate per column.
     backgrounds : ndarray of shape (k,)
         Noise means that go with them; zero where the mean is known to be zero.
+    scales : ndarray of shape (k,)
+        Scale of their clean residuals.
     scores : ndarray of shape (k,)
         Mean log-likelihood ratio against the marginal density of the responses: larger is better.
     """
 
     signals: Array
     backgrounds: Array
+    scales: Array
     scores: Array
 
     def joined(self, other: Candidates) -> Candidates:
@@ -42,7 +45,7 @@ class Candidates(NamedTuple):
 
     def only(self, chosen: Array | list[int]) -> Candidates:
         """Some of the candidates."""
-        return Candidates(self.signals[:, chosen], self.backgrounds[chosen], self.scores[chosen])
+        return Candidates(*(part[..., chosen] for part in self))
 
 
 def profile_norms(
@@ -90,7 +93,7 @@ def profile_norms(
         residuals -= background
         scales = residual_scales(residuals, everyone, contamination)
         value = score(mixture_weights(residuals, f, scales, contamination)[1], w)
-        tried.append(Candidates(directions * np.sqrt(squared_norm), background, value))
+        tried.append(Candidates(directions * np.sqrt(squared_norm), background, scales, value))
     ordinary = SQUARED_NORMS.index(NATURAL_SQUARED_NORM)
     full, _ = _best_of(tried[ordinary:])
     free, chosen = _best_of(tried)
@@ -102,5 +105,5 @@ def _best_of(tried: list[Candidates]) -> tuple[Candidates, Array]:
     """For each direction the candidate with the best score, and its place in the list."""
     chosen = np.argmax([candidates.scores for candidates in tried], axis=0)
     columns = np.arange(chosen.size)
-    signals, backgrounds, scores = (np.stack(parts)[chosen, ..., columns] for parts in zip(*tried, strict=True))
-    return Candidates(signals.T, backgrounds, scores), chosen
+    signals, *others = (np.stack(parts)[chosen, ..., columns] for parts in zip(*tried, strict=True))
+    return Candidates(signals.T, *others), chosen

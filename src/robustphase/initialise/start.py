@@ -19,6 +19,7 @@ from robustphase.initialise.screening import plausible_rows, screen_covariates, 
 from robustphase.likelihood import density_floor, response_density
 from robustphase.rows import RowSource, TransformedRows, sweep
 from robustphase.rows.source import Array
+from robustphase.rows.threads import single_threaded_blas
 from robustphase.spectra.covariance import robust_covariance, whitener
 from robustphase.validation import Samples, check_choice, check_contamination, check_samples
 
@@ -28,6 +29,8 @@ MOST_CANDIDATES = 16
 MOST_SHRUNKEN = 4
 #: A smaller stated contamination is not believed: a mixture without bad samples trusts every sample.
 LEAST_CONTAMINATION = 0.02
+#: Largest interquartile range of clean responses, in units of the shortest range that holds half of them.
+SHORTEST_HALVES = 3.0
 #: What is assumed when the contamination is to be found out.
 AUTO_CONTAMINATION = 0.2
 
@@ -140,7 +143,8 @@ def spectral_init(
     samples, back = whitened(samples, level) if whiten else (samples, None)
     unknown = noise_mean == "unknown"
     if method == "auto":
-        problem, found = start_candidates(samples, level, unknown_mean=unknown, seed=random_state)
+        with single_threaded_blas():
+            problem, found = start_candidates(samples, level, unknown_mean=unknown, seed=random_state)
         found = found.only(_best(found, MOST_CANDIDATES))
         signals = np.sqrt(problem.unit) * found.signals
         weights, backgrounds, scores = problem.weights, problem.unit * found.backgrounds, found.scores
@@ -205,9 +209,18 @@ def _best(candidates: Candidates, most: int) -> Array:
 
 
 def response_unit(responses: Array) -> float:
-    """Interquartile range of the responses; their mean size where more than half of them coincide."""
-    low, high = np.quantile(responses, (0.25, 0.75))
-    return float(high - low) or float(np.mean(np.abs(responses))) or 1.0
+    """Interquartile range of the responses, as long as it can be trusted; their mean size where most of them coincide.
+
+    More than a quarter of bad responses on one side carry a quartile away. The shortest range that holds half of the
+    responses stays where the majority is. For squared normal variables without noise the interquartile range is 2.7 times as
+    long, with noise or a background less; where it is longer still, it is not that of clean responses.
+    """
+    ordered = np.sort(responses)
+    low, high = np.quantile(ordered, (0.25, 0.75))
+    half = ordered.size // 2
+    shortest = float((ordered[half:] - ordered[: ordered.size - half]).min()) if half else 0.0
+    unit = min(float(high - low), SHORTEST_HALVES * shortest) if shortest > 0 else float(high - low)
+    return unit or float(np.mean(np.abs(responses))) or 1.0
 
 
 def whitened(samples: Samples, contamination: float | str) -> tuple[Samples, Array]:

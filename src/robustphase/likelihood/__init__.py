@@ -10,15 +10,15 @@ squares, ``noise`` fits the law of clean residuals for the last, efficient step.
 """
 
 from robustphase.likelihood.mixture import mixture_weights, residual_scales, score
-from robustphase.likelihood.noise import NoiseFit, count_bad, fit_noise
+from robustphase.likelihood.noise import NoiseLaw, count_bad, moderate_law
 from robustphase.likelihood.responses import density_floor, response_density
 
 __all__ = [
-    "NoiseFit",
+    "NoiseLaw",
     "count_bad",
     "density_floor",
-    "fit_noise",
     "mixture_weights",
+    "moderate_law",
     "residual_scales",
     "response_density",
     "score",

@@ -37,11 +37,17 @@ def residual_scales(residuals: Array, active: Array, contamination: float) -> Ar
 
 def mixture_weights(residuals: Array, density: Array, scales: Array, contamination: float) -> tuple[Array, Array]:
     """Weights of iterated least squares, and the ratio of the mixture to the marginal density; both (m, k)."""
-    spread = 1.0 + (residuals / scales) ** 2 / DEGREES
-    clean = ((1 - contamination) * _PEAK / scales) / (spread * spread)
-    ratio = clean / density[:, np.newaxis]
-    total = ratio + contamination
-    weights = ratio / total * ((DEGREES + 1) / DEGREES) / spread
+    spread = residuals / scales
+    spread *= spread
+    spread /= DEGREES
+    spread += 1
+    # In this order, and in place: the arrays of all candidates are the largest of a fit.
+    total = ((1 - contamination) * _PEAK / scales) / (spread * spread)
+    total /= density[:, np.newaxis]
+    weights = total / spread
+    total += contamination
+    weights /= total
+    weights *= (DEGREES + 1) / DEGREES
     return weights, total
 
 

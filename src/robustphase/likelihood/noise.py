@@ -2,6 +2,10 @@
 
 Fitting the law instead of assuming one is what makes the last step efficient: with normal noise it weighs all clean samples
 alike, with heavy tails it does better than least squares on the clean samples alone.
+
+Residuals come as columns, one for each candidate or signal, each with a law of its own. What a law needs to know of the
+residuals are a few sums over the samples (:class:`Tally`), so it is renewed in the course of a pass: scale, skew and share
+by expectation-maximisation, the tails by Fisher's scoring.
 """
 
 from __future__ import annotations
@@ -9,130 +13,216 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import digamma, gammaln, polygamma
 
 from robustphase.likelihood.types import Array
 
-#: Degrees of freedom and skews (scale above zero over scale below) to choose from.
-DEGREES = (2.5, 4.0, 8.0, 40.0)
-SKEWS = (1 / 3, 0.5, 1.0, 2.0, 3.0)
+#: Bounds of the inverse degrees of freedom: from nearly normal tails to variances that barely exist.
+LIGHTEST, HEAVIEST = 1 / 60, 1 / 2.5
+#: Largest logarithm of the skew.
+MOST_SKEW = float(np.log(4.0))
+#: Longest step of the inverse degrees of freedom.
+LONGEST_STEP = 0.1
 #: Least share of bad samples: a mixture without any would trust every sample.
 LEAST = 0.002
+#: Smallest scale, in units of the responses: below it residuals are roundings.
 TINY_SCALE = 1e-13
-#: Rounds of counting bad samples.
-COUNTS = 8
+#: Most rounds of counting bad samples, and the relative change of the scale at which the count is over.
+COUNTS, COUNTED = 20, 1e-3
+_TINY = float(np.finfo(np.float64).tiny)
 
 
-class NoiseFit(NamedTuple):
-    """Law of the residuals and what it says of each.
+class NoiseLaw(NamedTuple):
+    """Laws of the residuals of k columns: two halves of Student densities, of different width, joined at zero.
 
     Attributes
     ----------
-    scale, degrees, skew : float
-        Of the clean residuals.
-    contamination : float
+    scales : ndarray of shape (k,)
+        Scale of the clean residuals below zero.
+    tails : ndarray of shape (k,)
+        One over the degrees of freedom.
+    tilts : ndarray of shape (k,)
+        Logarithm of the skew, the scale above zero over the scale below.
+    shares : ndarray of shape (k,)
         Share of bad samples.
-    clean : ndarray of shape (m,)
-        Probability that a sample is clean.
-    weights : ndarray of shape (m,)
-        Weights of iterated least squares, without those of the covariates.
     """
 
-    scale: float
-    degrees: float
-    skew: float
-    contamination: float
+    scales: Array
+    tails: Array
+    tilts: Array
+    shares: Array
+
+    @property
+    def degrees(self) -> Array:
+        """Degrees of freedom."""
+        degrees: Array = 1 / self.tails
+        return degrees
+
+    @property
+    def skews(self) -> Array:
+        """Scale above zero over scale below."""
+        skews: Array = np.exp(self.tilts)
+        return skews
+
+    def only(self, columns: Array) -> NoiseLaw:
+        """The laws of some columns."""
+        return NoiseLaw(*(part[columns] for part in self))
+
+
+class Tally(NamedTuple):
+    """Sums over the samples from which a law is renewed; each of shape (k,), weighted by the covariates.
+
+    Attributes
+    ----------
+    mass, clean : ndarray
+        Of the weights, and of the weights times the probability to be clean.
+    below, above : ndarray
+        Of clean residuals squared, weighted by iterated least squares (without the skew), below and above zero.
+    logarithms, ratios : ndarray
+        Of ``log(1 + q/ν)`` and ``q/(ν + q)`` with q the squared standardised clean residual.
+    """
+
+    mass: Array
+    clean: Array
+    below: Array
+    above: Array
+    logarithms: Array
+    ratios: Array
+
+
+class Judged(NamedTuple):
+    """What a law says of residuals.
+
+    Attributes
+    ----------
+    clean, weights : ndarray of shape (m, k)
+        Probability to be clean, and weight in iterated least squares.
+    tally : Tally
+        For the next law.
+    """
+
     clean: Array
     weights: Array
+    tally: Tally
 
 
-def fit_noise(residuals: Array, density: Array, weights: Array, last: NoiseFit, most: float) -> NoiseFit:
-    """Tails and skew by likelihood, near those of ``last``; then two steps of expectation-maximisation.
+def moderate_law(scales: Array, shares: Array) -> NoiseLaw:
+    """Where a fit begins: no skew, and tails between those of a normal and of a Cauchy density."""
+    return NoiseLaw(scales, np.full(scales.shape, 0.2), np.zeros(scales.shape), shares)
+
+
+def judge(residuals: Array, density: Array, law: NoiseLaw, weights: Array) -> Judged:
+    """The step of expectation.
 
     Parameters
     ----------
-    residuals : ndarray of shape (m,)
+    residuals : ndarray of shape (m, k)
         Response minus prediction.
-    density : ndarray of shape (m,)
+    density : ndarray of shape (m, 1) or (m, k)
         Density of bad responses.
-    weights : ndarray of shape (m,)
-        Weights of the covariates, summing to one.
-    last : NoiseFit
+    law : NoiseLaw
+        The laws of the columns.
+    weights : ndarray of shape (m, 1)
+        Weights of the covariates.
+    """
+    degrees, skews, scales = law.degrees, law.skews, np.maximum(law.scales, TINY_SCALE)
+    log_peak = gammaln((degrees + 1) / 2) - gammaln(degrees / 2) - 0.5 * np.log(degrees * np.pi)
+    log_factor = log_peak + np.log((1 - law.shares) * 2 / (1 + skews) / scales)
+    # Few operations, and in place: with one column a block is so small that each of them costs more than its arithmetic.
+    positive = residuals > 0
+    stretch = np.where(positive, skews**-2, 1.0)
+    base = residuals / scales
+    base *= base
+    base *= stretch
+    base /= degrees
+    base += 1.0
+    logarithms = np.log(base)
+    likely = logarithms * (-(degrees + 1) / 2)
+    likely += log_factor
+    np.exp(likely, out=likely)
+    clean = likely / (likely + law.shares * density)
+    counted = weights * clean
+    # u = (ν + 1)/(ν + q) is (1 + 1/ν) over the base; the stretch above zero divides the weights as it did the squares.
+    shrunk = clean / base
+    np.divide(counted, base, out=base)
+    total, kept = counted.sum(axis=0), base.sum(axis=0)
+    above, kept_above = (counted * positive).sum(axis=0), (base * positive).sum(axis=0)
+    shrunk *= stretch
+    shrunk *= 1 + 1 / degrees
+    spread = (degrees + 1) * scales**2
+    tally = Tally(
+        np.broadcast_to(weights.sum(axis=0), total.shape),
+        total,
+        spread * ((total - above) - (kept - kept_above)),
+        spread * skews**2 * (above - kept_above),
+        (counted * logarithms).sum(axis=0),
+        total - kept,
+    )
+    return Judged(clean, shrunk, tally)
+
+
+def renew(law: NoiseLaw, tally: Tally, most: float) -> NoiseLaw:
+    """The step of maximisation.
+
+    Scale and skew solve ``N/(σ₋ + σ₊) = S₋/σ₋³ = S₊/σ₊³`` for the two halves of the density.
+
+    Parameters
+    ----------
+    law : NoiseLaw
+        Law with which the residuals were judged.
+    tally : Tally
+        What they came to.
+    most : float
+        Largest share of bad samples.
+    """
+    clean = np.maximum(tally.clean, _TINY)
+    below, above = np.maximum(tally.below, _TINY), np.maximum(tally.above, _TINY)
+    tilts = np.clip((np.log(above) - np.log(below)) / 3, -MOST_SKEW, MOST_SKEW)
+    skews = np.exp(tilts)
+    # With a skew held at its bound, the scale is still the best for it.
+    scales = np.sqrt((below + above / skews**2) / clean)
+    shares = np.clip(1 - tally.clean / tally.mass, LEAST, max(most, LEAST))
+    return NoiseLaw(np.maximum(scales, TINY_SCALE), _scored_tails(law, tally), tilts, shares)
+
+
+def _scored_tails(law: NoiseLaw, tally: Tally) -> Array:
+    """Fisher's scoring for η = 1/ν, where the information stays finite as the tails become normal."""
+    clean = np.maximum(tally.clean, _TINY)
+    nu = law.degrees
+    score = 0.5 * (digamma((nu + 1) / 2) - digamma(nu / 2) - 1 / nu)
+    score += 0.5 * ((nu + 1) / nu * tally.ratios - tally.logarithms) / clean
+    information = 0.25 * (polygamma(1, nu / 2) - polygamma(1, (nu + 1) / 2)) - 0.5 * (nu + 5) / (
+        nu * (nu + 1) * (nu + 3)
+    )
+    step = np.clip(-score / (nu**2 * information), -LONGEST_STEP, LONGEST_STEP)
+    tails: Array = np.clip(law.tails + step, LIGHTEST, HEAVIEST)
+    return tails
+
+
+def count_bad(residuals: Array, density: Array, weights: Array, law: NoiseLaw, most: float) -> Array:
+    """Probabilities to be clean, (m, k), under the law whose share of bad samples is their count: more likely bad than clean.
+
+    Bad responses may look ordinary, so a fit takes every clean sample for a little bit bad, and the average of these doubts
+    feeds on itself. That is cautious for an estimate, and too much for a report.
+
+    Parameters
+    ----------
+    residuals : ndarray of shape (m, k)
+        Residuals of k signals.
+    density : ndarray of shape (m, 1) or (m, k)
+        Density of bad responses.
+    weights : ndarray of shape (m, 1)
+        Weights of the covariates.
+    law : NoiseLaw
         Where to start.
     most : float
         Largest share of bad samples.
     """
-    share = last.contamination
-    scale, degrees, skew = _choose_law(residuals, density, weights, last, share)
-    for _ in range(2):
-        fitted = _expect(residuals, density, max(scale, TINY_SCALE), degrees, skew, share)
-        scale = _scale(residuals, weights, fitted)
-        share = float(np.clip(weights @ (1 - fitted.clean), LEAST, max(most, LEAST)))
-    return _expect(residuals, density, max(scale, TINY_SCALE), degrees, skew, share)
-
-
-def count_bad(residuals: Array, density: Array, weights: Array, last: NoiseFit, most: float) -> NoiseFit:
-    """The law with the share of bad samples counted: those that are more likely bad than clean.
-
-    Bad responses may look ordinary, so :func:`fit_noise` takes every clean sample for a little bit bad, and the average of
-    these doubts feeds on itself. That is cautious for an estimate, and too much for a report.
-    """
-    fitted = last
+    judged = judge(residuals, density, law, weights)
     for _ in range(COUNTS):
-        share = float(np.clip(weights @ (fitted.clean < 0.5), LEAST, max(most, LEAST)))
-        scale, degrees, skew = _choose_law(residuals, density, weights, fitted, share)
-        fitted = _expect(residuals, density, scale, degrees, skew, share)
-        fitted = fitted._replace(scale=_scale(residuals, weights, fitted))
-    return _expect(residuals, density, max(fitted.scale, TINY_SCALE), fitted.degrees, fitted.skew, fitted.contamination)
-
-
-def _scale(residuals: Array, weights: Array, fitted: NoiseFit) -> float:
-    """Scale of the clean residuals, from the weights of a fit."""
-    return float(np.sqrt((fitted.weights * weights) @ residuals**2 / max(fitted.clean @ weights, 1e-300)))
-
-
-def first_guess(scale: float, contamination: float) -> NoiseFit:
-    """A symmetric law with moderate tails."""
-    return NoiseFit(scale, 4.0, 1.0, contamination, np.empty(0), np.empty(0))
-
-
-def _expect(residuals: Array, density: Array, scale: float, degrees: float, skew: float, share: float) -> NoiseFit:
-    stretch, squares = _stretched(residuals, scale, skew)
-    likely = (1 - share) * _density(squares, scale, degrees, skew)
-    clean = likely / (likely + share * density)
-    return NoiseFit(scale, degrees, skew, share, clean, clean * (degrees + 1) / (degrees + squares) / stretch**2)
-
-
-def _choose_law(
-    residuals: Array, density: Array, weights: Array, last: NoiseFit, share: float
-) -> tuple[float, float, float]:
-    """Scale, tails and skew of largest likelihood among the neighbours of the last ones; a change of skew keeps the width."""
-    scale, degrees, skew = max(last.scale, TINY_SCALE), last.degrees, last.skew
-
-    def likelihood(scale: float, degrees: float, skew: float) -> float:
-        likely = (1 - share) * _density(_stretched(residuals, scale, skew)[1], scale, degrees, skew)
-        return float(weights @ np.log(likely + share * density))
-
-    skews = {kappa: scale * (1 + skew) / (1 + kappa) for kappa in _around(SKEWS, skew)}
-    best_skew = max(skews, key=lambda kappa: likelihood(skews[kappa], degrees, kappa))
-    width = skews[best_skew]
-    best_degrees = max(_around(DEGREES, degrees), key=lambda nu: likelihood(width, nu, best_skew))
-    return width, best_degrees, best_skew
-
-
-def _around(choices: tuple[float, ...], last: float) -> tuple[float, ...]:
-    """The last choice and its neighbours."""
-    place = choices.index(last)
-    return choices[max(place - 1, 0) : place + 2]
-
-
-def _stretched(residuals: Array, scale: float, skew: float) -> tuple[Array, Array]:
-    stretch = np.where(residuals > 0, skew, 1.0)
-    return stretch, (residuals / (stretch * scale)) ** 2
-
-
-def _density(squares: Array, scale: float, degrees: float, skew: float) -> Array:
-    """Two-piece Student density, given squared standardised residuals."""
-    log_peak = gammaln((degrees + 1) / 2) - gammaln(degrees / 2) - 0.5 * np.log(degrees * np.pi)
-    density: Array = np.exp(log_peak - (degrees + 1) / 2 * np.log1p(squares / degrees)) * (2 / (1 + skew) / scale)
-    return density
+        bad = (weights * (judged.clean < 0.5)).sum(axis=0) / weights.sum()
+        last, law = law, renew(law, judged.tally, most)._replace(shares=np.clip(bad, LEAST, max(most, LEAST)))
+        judged = judge(residuals, density, law, weights)
+        if np.all(np.abs(law.scales - last.scales) <= COUNTED * law.scales) and np.allclose(law.shares, last.shares):
+            break
+    return judged.clean

@@ -14,10 +14,11 @@ from robustphase.descend.objective import Data, Fit, evaluate, weigh
 from robustphase.descend.polish import Polished, polish
 from robustphase.descend.race import Field, distinct_signals, line_up, race
 from robustphase.descend.relaxation import Relaxation
-from robustphase.initialise import Candidates, Problem, pose, start_candidates
+from robustphase.initialise import Problem, pose, start_candidates
 from robustphase.initialise.start import AUTO_CONTAMINATION
-from robustphase.likelihood import count_bad, density_floor, response_density
+from robustphase.likelihood import count_bad, density_floor, moderate_law, response_density
 from robustphase.rows.source import Array
+from robustphase.rows.threads import single_threaded_blas
 from robustphase.validation import Samples
 
 #: Steps between two looks at the field.
@@ -153,10 +154,12 @@ def recover(
     seed : int, default=0
         For first guesses and subsamples.
     """
-    result = _recover(samples, contamination, unknown_mean, start, with_polish, seed)
-    if isinstance(contamination, str) and result.contamination > AUTO_CONTAMINATION:
-        level = min(result.contamination + AUTO_MARGIN, AUTO_MOST)
-        result = _recover(samples, level, unknown_mean, start, with_polish, seed)
+    # Between the passes there are only small matrices, on which several threads would wait for each other.
+    with single_threaded_blas():
+        result = _recover(samples, contamination, unknown_mean, start, with_polish, seed)
+        if isinstance(contamination, str) and result.contamination > AUTO_CONTAMINATION:
+            level = min(result.contamination + AUTO_MARGIN, AUTO_MOST)
+            result = _recover(samples, level, unknown_mean, start, with_polish, seed)
     return result
 
 
@@ -166,24 +169,26 @@ def _recover(
     began = perf_counter()
     if start is None:
         problem, candidates = start_candidates(samples, contamination, unknown_mean=unknown_mean, seed=seed)
+        data = _data_of(problem)
+        field = line_up(data, *candidates)
     else:
         problem = pose(samples, contamination, unknown_mean=unknown_mean, seed=seed)
-        candidates = Candidates((start / np.sqrt(problem.unit))[:, np.newaxis], np.zeros(1), np.zeros(1))
-    data = Data(
-        problem.source, problem.responses, problem.weights, problem.density, problem.contamination, unknown_mean
-    )
+        data = _data_of(problem)
+        field = line_up(data, (start / np.sqrt(problem.unit))[:, np.newaxis], np.zeros(1))
     diary = _Diary(problem, began)
-    diary.note("start", candidates.scores.size, float(candidates.scores.max()), np.nan, np.nan)
+    starts, best = field.signals, float(field.scores.max())
+    diary.note("start", field.scores.size, best, np.nan, np.nan)
 
-    field, origins = _race_down(data, candidates, diary)
+    field, origins = _race_down(data, field, diary)
+    signals, backgrounds, winner, scale = field.signals, field.backgrounds, 0, float(field.scales[0])
     if not with_polish or origins.size > 1:
         # A single finalist goes straight to the polish, which takes the same kind of steps.
-        field = _refine(data, field)
-    signals, backgrounds, fit, _ = field
-    winner = choose(data, fit) if origins.size > 1 else 0
-    diary.note("finalists", signals.shape[1], float(fit.scores[winner]), np.nan, float(fit.scales[winner]))
-    signal, background, scale = signals[:, winner], float(backgrounds[winner]), float(fit.scales[winner])
-    initial = candidates.signals[:, origins[winner]]
+        signals, backgrounds, fit = _refine(data, field)
+        winner = choose(data, fit) if origins.size > 1 else 0
+        scale = float(fit.scales[winner])
+    diary.note("finalists", origins.size, float(field.scores[winner]), np.nan, scale)
+    signal, background = signals[:, winner], float(backgrounds[winner])
+    initial = starts[:, origins[winner]]
     if not with_polish:
         clean = fit.weights[:, winner] > 0.5 * fit.weights[:, winner].max()
         return _finish(
@@ -200,60 +205,71 @@ def _recover(
         )
 
     polished, data = _polish_consistently(data, signal, background, scale)
-    diary.note("polish", 1, np.nan, polished.moves[-1], polished.noise.scale)
-    shares = data.weights / data.weights.sum()
-    counted = count_bad(polished.residuals, data.density, shares, polished.noise, problem.contamination)
-    weights = counted.clean * data.weights
+    law = polished.law
+    diary.note("polish", 1, np.nan, polished.moves[-1], float(law.scales[0]))
+    clean = count_bad(
+        polished.residuals, data.density[:, np.newaxis], data.weights[:, np.newaxis], law, problem.contamination
+    )
     found = _finish(
         problem,
         samples,
-        polished.signal,
+        polished.signals[:, 0],
         initial,
-        polished.background,
-        weights,
-        polished.noise.weights * data.weights,
-        polished.noise.scale,
-        polished.converged,
+        float(polished.backgrounds[0]),
+        clean[:, 0] * data.weights,
+        polished.weights[:, 0] * data.weights,
+        float(law.scales[0]),
+        bool(polished.converged[0]),
         diary,
     )
-    return replace(found, probabilities=polished.noise.clean * data.weights)
+    return replace(found, probabilities=polished.clean[:, 0] * data.weights)
 
 
-def _race_down(data: Data, candidates: Candidates, diary: _Diary) -> tuple[Field, Array]:
+def _data_of(problem: Problem) -> Data:
+    return Data(
+        problem.source,
+        problem.responses,
+        problem.weights,
+        problem.density,
+        problem.contamination,
+        problem.unknown_mean,
+    )
+
+
+def _race_down(data: Data, field: Field, diary: _Diary) -> tuple[Field, Array]:
     """Race the candidates, stretch by stretch, among those that are still different and promising.
 
     What promises is a forecast: the score after a stretch, and as much again as was gained in it. A right candidate that
     started far away is still behind when wrong ones have long settled, but it gains more.
     """
-    field = line_up(data, candidates.signals, candidates.backgrounds)
-    origins = np.arange(candidates.scores.size)
+    origins = np.arange(field.scores.size)
     for most in SURVIVORS:
-        # Of the last stretch only the scores are needed: two fits of all candidates would double the memory of the whole fit.
-        before = field = field._replace(fit=field.fit.summary())
-        field = race(data, before, STRETCH)
+        before = field
+        field, gains = race(data, before, STRETCH)
         _note_race(diary, before, field)
-        forecasts = 2 * field.fit.scores - before.fit.scores
+        forecasts = field.scores + gains
         chosen = distinct_signals(field.signals, forecasts, most, APART)
         chosen = chosen[forecasts[chosen] > forecasts.max() - CLOSE]
         moved = np.linalg.norm(field.signals - before.signals, axis=0) / np.linalg.norm(field.signals, axis=0)
         field, origins = field.only(chosen), origins[chosen]
         if chosen.size == 1 or (moved[chosen] < SETTLED).all():
             break
-    chosen = distinct_signals(field.signals, field.fit.scores, FINALISTS, APART_LAST)
+    chosen = distinct_signals(field.signals, field.scores, FINALISTS, APART_LAST)
     return field.only(chosen), origins[chosen]
 
 
 def _note_race(diary: _Diary, before: Field, after: Field) -> None:
-    best = int(np.argmax(after.fit.scores))
+    best = int(np.argmax(after.scores))
     signal, last = after.signals[:, best], before.signals[:, best]
     moved = float(np.linalg.norm(signal - last) / np.linalg.norm(signal))
-    diary.note("race", after.fit.scores.size, float(after.fit.scores[best]), moved, float(after.fit.scales[best]))
+    diary.note("race", after.scores.size, float(after.scores[best]), moved, float(after.scales[best]))
 
 
-def _refine(data: Data, field: Field) -> Field:
+def _refine(data: Data, field: Field) -> tuple[Array, Array, Fit]:
     """A few Gauss-Newton steps on the same likelihood, more where a finalist is still on its way."""
     relaxation = Relaxation(1.0, least=1.0)
-    signals, backgrounds, fit, _ = field
+    signals, backgrounds = field.signals, field.backgrounds
+    fit = evaluate(data, signals, backgrounds)
     for count in range(1, MOST_REFINEMENTS + 1):
         step = gauss_newton_step(
             data.source,
@@ -272,7 +288,7 @@ def _refine(data: Data, field: Field) -> Field:
         settled = np.linalg.norm(step.signals, axis=0) < SETTLED * np.linalg.norm(signals, axis=0)
         if count >= FEWEST_REFINEMENTS and settled.all():
             break
-    return Field(signals, backgrounds, fit, relaxation)
+    return signals, backgrounds, fit
 
 
 def choose(data: Data, fit: Fit) -> int:
@@ -282,7 +298,7 @@ def choose(data: Data, fit: Fit) -> int:
     explanations of what is surprising. With much contamination only the second can be trusted.
     """
     level = data.contamination
-    close = 0.07 * float(np.clip((0.3 - level) / 0.1, 0.0, 1.0))
+    close = 0.08 * float(np.clip((0.3 - level) / 0.1, 0.0, 1.0))
     explaining, voting = (
         weigh(data._replace(density=response_density(data.responses, floor)), fit.projections, fit.residuals).scores
         for floor in (min(0.1, density_floor(level)), 0.6)
@@ -293,13 +309,14 @@ def choose(data: Data, fit: Fit) -> int:
 def _polish_consistently(data: Data, signal: Array, background: float, scale: float) -> tuple[Polished, Data]:
     """Polish; give up samples that contradict the others about the norm; polish again if there were any."""
     data = data._replace(density=response_density(data.responses, POLISH_FLOOR))
-    first = polish(data, signal, background, scale)
-    power = float(np.linalg.norm(first.signal)) ** 2
-    kept = consistent_samples(first.projections, first.residuals, first.noise.weights * data.weights, power)
-    if kept.all() or first.noise.scale <= 1e-9:
+    law = moderate_law(np.array([scale]), np.array([data.contamination]))
+    first = polish(data, signal[:, np.newaxis], np.array([background]), law)
+    power = float(np.linalg.norm(first.signals)) ** 2
+    kept = consistent_samples(first.projections[:, 0], first.residuals[:, 0], first.weights[:, 0] * data.weights, power)
+    if kept.all() or first.law.scales[0] <= 1e-9:
         return first, data
     data = data._replace(weights=data.weights * kept)
-    return polish(data, first.signal, first.background, first.noise.scale, last=first.noise), data
+    return polish(data, first.signals, first.backgrounds, first.law), data
 
 
 def _finish(
