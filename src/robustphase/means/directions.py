@@ -62,7 +62,11 @@ def worst_directions(view: ScaledRows, weights: Array, mean: Array, start: Array
             break
     span = np.hstack(basis)
     variances, rotation = ritz(span, np.hstack(products), wanted)
-    return Directions(variances, span @ rotation, np.hstack(projections) @ rotation)
+    # Block by block: side by side they would be held twice.
+    along = np.zeros((view.shape[0], rotation.shape[1]), np.result_type(rotation, projections[0]))
+    for part, turn in zip(projections, np.split(rotation, np.cumsum([b.shape[1] for b in basis])[:-1]), strict=True):
+        along += part @ turn
+    return Directions(variances, span @ rotation, along)
 
 
 def ritz_directions(view: ScaledRows, weights: Array, mean: Array, start: Array, depth: int) -> Directions:

@@ -13,6 +13,8 @@ What the literature leaves open, and our choices (figures in ``docs/means.md``):
 * *How much to take?* From the far end of the projections, until the excess is gone: few rounds, and almost exactly the
   bad points. Up to the stated contamination where the excess is moderate; beyond it only where it is blatant, and then
   the result says so.
+* *What of heavy tails?* Points of unusual norm that are left count less, as far as that lowers the variance of the mean
+  without moving it: :mod:`robustphase.means.norms`.
 * *Several directions per round*, from a deterministic start built of moments of the data: no random numbers, so the
   estimate moves with the points under shifts, rotations and reorderings.
 """
@@ -24,14 +26,15 @@ from typing import NamedTuple
 import numpy as np
 
 from robustphase.means.directions import Directions, worst_directions
+from robustphase.means.norms import norm_weights
 from robustphase.means.pilot import SMALLEST, geometric_median
 from robustphase.means.result import MeanResult
 from robustphase.means.spread import distinct_count, quartile_spread, rank_shares
 from robustphase.rows import ScaledRows
 from robustphase.rows.source import Array
 
-#: Passes that look for them: from scratch, and when the last round's are known.
-COLD_DEPTH, WARM_DEPTH = 5, 3
+#: Passes that look for them: from scratch, when the last round's are known, and when only the weights change a little.
+COLD_DEPTH, WARM_DEPTH, CHECK_DEPTH = 5, 3, 2
 #: Points farther than this many median distances, over sqrt(ε), go at once. Chebyshev allows a fraction ε of clean
 #: points beyond ``sqrt(tr Σ / ε)``.
 PRUNE = 3.0
@@ -105,8 +108,9 @@ def filter_mean(
     dropped : ndarray of bool, shape (N,), optional
         Points known to be unusable; they get weight zero and count as contamination.
     strict : bool, default=False
-        Never take more than the stated contamination, however blatant the excess: for points whose clean distribution is
-        known to be skewed and heavy-tailed along some directions, such as the paper's ``y a_i a``.
+        Never take more than the stated contamination, however blatant the excess, and let the points that are left count
+        alike: for points whose clean distribution is known to be skewed and heavy-tailed along some directions, such as
+        the paper's ``y a_i a``.
     max_rounds : int, default=20
         Most rounds.
 
@@ -115,8 +119,16 @@ def filter_mean(
     MeanResult
     """
     keep = np.ones(view.shape[0], bool) if dropped is None else ~dropped
-    state = filter_points(view, keep, contamination, start=start, strict=strict, max_rounds=max_rounds)
-    return _report(state, view.mean(state.keep.astype(np.float64)), contamination)
+    state, mean, limits = _filter_rounds(view, keep, contamination, start=start, strict=strict, max_rounds=max_rounds)
+    if strict or isinstance(contamination, str):
+        return _report(state, mean, None, contamination)
+    worst = state.worst
+    lighter = norm_weights(view, state.keep, mean, real_columns(worst.projections), contamination, copies=limits.copies)
+    if lighter is None:
+        return _report(state, mean, None, contamination)
+    # The certificate has to hold for the weights that are returned.
+    worst = worst_directions(view, lighter.weights, lighter.mean, worst.vectors, CHECK_DEPTH)
+    return _report(state._replace(worst=worst), lighter.mean, lighter.weights, contamination)
 
 
 class Filtered(NamedTuple):
@@ -164,6 +176,30 @@ def filter_points(
     centred : bool, default=False
         The mean is known to be zero.
     """
+    return _filter_rounds(
+        view,
+        keep,
+        contamination,
+        start=start,
+        for_mean=for_mean,
+        centred=centred,
+        strict=strict,
+        max_rounds=max_rounds,
+    )[0]
+
+
+def _filter_rounds(
+    view: ScaledRows,
+    keep: Array,
+    contamination: float | str,
+    *,
+    start: MeanResult | None = None,
+    for_mean: bool = True,
+    centred: bool = False,
+    strict: bool = False,
+    max_rounds: int = 20,
+) -> tuple[Filtered, Array, Limits]:
+    """What :func:`filter_points` finds, with the mean of the points that are left, and the limits that were kept to."""
     keep = keep.copy()
     pilot_start = np.zeros(view.shape[1]) if centred else None if start is None else start.location
     centre, distances, *_ = geometric_median(
@@ -174,6 +210,7 @@ def filter_points(
     if guess is None:
         guess = moment_directions(view, keep, centre, distances)
     ordinary = ordinary_directions(view, keep, distances)
+    background = view.inner(ordinary)
     limits = limits_for(distances[keep], contamination, strict=strict)
     if view.shape[1] == 1 and not strict:
         limits = limits._replace(blatant=BLATANT_ALONE)
@@ -182,13 +219,20 @@ def filter_points(
     rounds, taken = 0, 1
     while taken and rounds < max_rounds:
         rounds += 1
-        weights = keep.astype(np.float64)
-        mean = np.zeros(view.shape[1]) if centred else view.mean(weights)
-        worst = worst_directions(view, weights, mean, guess, depth)
-        usual = ordinary_ratio(view, keep, ordinary, worst.vectors)
+        mean = centre_of(view, keep, centred)
+        worst = worst_directions(view, keep.astype(np.float64), mean, guess, depth)
+        usual = ratio_elsewhere(background, keep, ordinary, worst)
         taken, unexplained = take_excess(worst.projections, keep, distances, usual, limits, for_mean=for_mean)
         guess, depth = worst.vectors, WARM_DEPTH
-    return Filtered(keep, worst, rounds, taken == 0 and unexplained <= 1 + limits.slack)
+    state = Filtered(keep, worst, rounds, taken == 0 and unexplained <= 1 + limits.slack)
+    if taken:
+        mean = centre_of(view, keep, centred)
+    return state, mean, limits
+
+
+def centre_of(view: ScaledRows, keep: Array, centred: bool) -> Array:
+    """Mean of the kept points, or zero if that is known to be it."""
+    return np.zeros(view.shape[1]) if centred else view.mean(keep.astype(np.float64))
 
 
 def near(distances: Array, keep: Array, contamination: float | str, *, strict: bool = False) -> Array:
@@ -271,6 +315,17 @@ def ordinary_ratio(view: ScaledRows, keep: Array, ordinary: Array, worst: Array)
     if view.shape[1] < 2:
         return 1.0
     return shape_ratio(view.inner(away_from(worst, ordinary))[keep])
+
+
+def ratio_elsewhere(background: Array, keep: Array, ordinary: Array, worst: Directions) -> float:
+    """What :func:`ordinary_ratio` finds, from the projections on the ordinary directions instead of a pass."""
+    if ordinary.shape[0] < 2:
+        return 1.0
+    known = worst.vectors[:, : ordinary.shape[0] // 2]
+    shared = known.conj().T @ ordinary
+    # The ratio knows no shift and no scale, so it matters neither that these are centred nor how long the rest is.
+    elsewhere = background[keep] - worst.projections[keep, : known.shape[1]] @ shared
+    return shape_ratio(elsewhere)
 
 
 def away_from(worst: Array, ordinary: Array) -> Array:
@@ -382,7 +437,7 @@ def far_end(values: Array, excess: Excess, room: int) -> Array:
     return chosen
 
 
-def _report(state: Filtered, mean: Array, contamination: float | str) -> MeanResult:
+def _report(state: Filtered, mean: Array, weights: Array | None, contamination: float | str) -> MeanResult:
     keep = state.keep
     removed = 1.0 - float(keep.mean())
     level = removed if contamination == "auto" else float(contamination)
@@ -398,11 +453,15 @@ def _report(state: Filtered, mean: Array, contamination: float | str) -> MeanRes
             "stopped with more spread along one direction than clean points explain. Likely cause: heavy tails, or a "
             f'share of bad points above contamination={level:.3g}; if so raise it, or use "auto".'
         )
+    if weights is None:
+        weights = keep.astype(np.float64)
+    else:
+        message = message.rstrip(".") + "; points of unusual norm count less, for precision under heavy tails."
     return MeanResult(
         location=mean,
-        weights=keep.astype(np.float64),
+        weights=weights,
         top_variance=float(state.worst.variances[0]),
-        removed=removed,
+        removed=1.0 - float(weights.mean()),
         contamination=level,
         n_iter=state.rounds,
         converged=state.calm,

@@ -34,6 +34,8 @@ def quartile_spread(values: Array) -> Spread:
 
 def distinct_count(values: Array, rtol: float = 1e-12) -> int:
     """How many different numbers there are, up to roundings: copies of a point add weight but no evidence."""
+    if values.size == 0:
+        return 0
     ordered = np.sort(values)
     return 1 + int(np.count_nonzero(np.diff(ordered) > rtol * ordered[-1]))
 
