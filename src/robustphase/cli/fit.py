@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +21,15 @@ from robustphase.cli.commands import (
     sentence,
     warnings_said,
 )
-from robustphase.cli.outputs import check_distinct, check_writable, note_written
+from robustphase.cli.costs import Progress, say_costs
+from robustphase.cli.outputs import check_distinct, check_writable, note_written, written
 from robustphase.cli.terminal import Screen, number, screen, shown
 from robustphase.cli.values import MEAN_ESTIMATORS, NOISE_MEANS, NONFINITE, STEPS, ImageShape, Level, Start
-from robustphase.files import DataError, StoredSamples, open_samples
+from robustphase.files import DataError, StoredSamples, checkpointed, open_samples
+from robustphase.files.atomic import sweep_leftovers
 from robustphase.report import Evidence, save_result, write_report
 
-INPUT, ASSUME, HOW, OUTPUT = "Input", "What to assume", "How to compute", "Output"
+INPUT, ASSUME, HOW, OUTPUT, LONG = "Input", "What to assume", "How to compute", "Output", "Long runs"
 
 
 @as_command(
@@ -139,6 +143,35 @@ robustphase fit data.npz --contamination 0.1 --noise-mean unknown --out result.n
     help="Write a report to look at: one file that needs no network.",
 )
 @option(OUTPUT, "--image-shape", type=ImageShape(), help="The signal is a picture of this height and width.")
+@option(
+    LONG,
+    "--checkpoint",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Keep what has been computed in a folder, so that the run can go on after a kill.",
+)
+@option(
+    LONG,
+    "--resume",
+    is_flag=True,
+    show_default=False,
+    help="Go on from the checkpoint, or begin one if there is none. Its folder, if not given, is called after the result.",
+)
+@option(
+    LONG,
+    "--checkpoint-every",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    default=30,
+    help="Time between writes, of which a kill loses the last at most.",
+)
+@option(
+    LONG,
+    "--keep-checkpoint",
+    is_flag=True,
+    show_default=False,
+    help="Leave the checkpoint in place when the result is written.",
+)
 @general_options
 def fit(
     data: Path,
@@ -151,6 +184,10 @@ def fit(
     out: Path | None,
     report: Path | None,
     image_shape: tuple[int, int] | None,
+    checkpoint: Path | None,
+    resume: bool,
+    checkpoint_every: float,
+    keep_checkpoint: bool,
     quiet: bool,
     debug: bool,
     **settings: Any,
@@ -162,25 +199,30 @@ def fit(
     given by --contamination of the samples may be wrong in any way.
     """
     out = Path(f"{data.stem}-result.npz") if out is None else out
-    check_distinct(DATA=data, **{"--out": out, "--report": report})
-    check_distinct(**{"--responses": responses, "--out": out, "--report": report})
+    folder = out.with_suffix(".checkpoint") if resume and checkpoint is None else checkpoint
+    check_distinct(DATA=data, **{"--out": out, "--report": report, "--checkpoint": folder})
+    check_distinct(**{"--responses": responses, "--out": out, "--report": report, "--checkpoint": folder})
     for path in (out, report):
         if path is not None:
             check_writable(path)
     see = screen()
     with open_samples(data, responses, covariates_name=covariates_name, responses_name=responses_name) as samples:
-        rows = rp.rows.as_source(samples.covariates)
-        _check_image(image_shape, rows.shape[1])
+        stored = rp.rows.as_source(samples.covariates)
+        _check_image(image_shape, stored.shape[1])
         start = _read_start(init) if isinstance(init, Path) else init
         model = rp.RobustPhaseRetrieval(init=start, polish=not no_polish, random_state=seed, **settings)
         see.say(f"{shown(data)}: {samples.description}")
-        first = rows.passes
-        with see.watching("fitting", lambda: f"{rows.passes - first} passes over {rows.shape[0]} samples"):
-            model.fit(rows, samples.responses)
-        with see.watching("looking back", lambda: "what was rejected and why"):
-            evidence = _evidence(model, rows, samples, data, image_shape)
-    save_result(out, evidence)
-    note_written(out)
+        say_costs(see, model, stored, folder)
+        with _kept(folder, model, stored, samples, resume, checkpoint_every, keep_checkpoint) as rows:
+            if resume:
+                sweep_leftovers(out)
+            progress = Progress(model, rows)
+            with see.watching("fitting", progress.state, progress.left):
+                model.fit(rows, samples.responses)
+            with see.watching("looking back", lambda: "what was rejected and why"):
+                evidence = _evidence(model, rows, samples, data, image_shape)
+            save_result(out, evidence)
+            note_written(out)
     _summarise(see, model, evidence)
     see.say(f"result: {shown(out)}")
     if report is not None:
@@ -188,6 +230,32 @@ def fit(
         see.say(f"report: {shown(report)}")
     if not model.converged_:
         click.get_current_context().exit(UNSETTLED)
+
+
+@contextmanager
+def _kept(
+    folder: Path | None,
+    model: rp.RobustPhaseRetrieval,
+    rows: rp.rows.RowSource,
+    samples: StoredSamples,
+    resume: bool,
+    every: float,
+    keep: bool,
+) -> Iterator[rp.rows.RowSource]:
+    """The rows, with their passes kept in a folder if there is one; an interruption says how to go on."""
+    if folder is None:
+        yield rows
+        return
+    try:
+        with checkpointed(
+            folder, model, rows, samples.responses, interval=every, resume=resume, keep=keep
+        ) as remembered:
+            yield remembered
+    except KeyboardInterrupt as stop:
+        if written():
+            raise
+        again = command_line() if resume else f"{command_line()} --resume"
+        raise KeyboardInterrupt(f"the passes so far are in {shown(folder)}; to go on: {again}") from stop
 
 
 def _check_image(shape: tuple[int, int] | None, unknowns: int) -> None:

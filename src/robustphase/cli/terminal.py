@@ -105,20 +105,20 @@ class Screen:
         self.say()
 
     @contextmanager
-    def watching(self, what: str, state: Callable[[], str]) -> Iterator[None]:
+    def watching(self, what: str, state: Callable[[], str], left: Callable[[], str] = lambda: "") -> Iterator[None]:
         """Show that work goes on, while the block runs.
 
         Parameters
         ----------
         what : str
             What is being done.
-        state : callable
-            How far it is, asked again and again from another thread.
+        state, left : callable
+            How far it is, and what can be said about the time left; asked again and again from another thread.
         """
         began = perf_counter()
 
         def line() -> str:
-            return f"{what}: {state()}, {perf_counter() - began:.0f} s"
+            return ", ".join(filter(None, (f"{what}: {state()}", f"{perf_counter() - began:.0f} s", left())))
 
         if self.quiet:
             yield
@@ -272,3 +272,19 @@ def _in_lines(tell: Callable[[], None]) -> Iterator[None]:
 def number(value: Any, digits: int = 3) -> str:
     """A number as a person would write it."""
     return f"{float(value):.{digits}g}"
+
+
+def size(count: float) -> str:
+    """A number of bytes as a person would write it: two digits and a unit."""
+    for unit, bytes_ in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= bytes_:
+            amount = count / bytes_
+            return f"{amount:.1f} {unit}" if amount < 9.95 else f"{amount:.0f} {unit}"
+    return f"{count:.0f} bytes"
+
+
+def duration(seconds: float) -> str:
+    """A time as a person would say it."""
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 99.5 * 60 else f"{seconds / 3600:.1f} h"

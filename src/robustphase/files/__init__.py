@@ -5,22 +5,28 @@
 * :func:`save_samples` writes one, whole or not at all, also from a source that is larger than memory.
 * :func:`fingerprint` tells whether two data sets are the same, whatever kind of file they are in.
 * :func:`memory_needed` says how much memory a fit will take, before it takes it.
+* :func:`checkpointed` keeps the passes of a long fit in a folder, so that after a kill it goes on where it was;
+  :func:`checkpoint_needed` says how large the folder gets.
 
 What cannot be used is a :class:`DataError`: damaged, cut off or lying files, Python objects (nothing is ever unpickled),
 archives that unpack to more than memory holds, arrays that do not belong together.
 """
 
+from robustphase.files.checkpoint import CheckpointError, checkpointed
 from robustphase.files.fingerprint import fingerprint
-from robustphase.files.memory import memory_needed
+from robustphase.files.memory import checkpoint_needed, memory_needed
 from robustphase.files.opening import StoredSamples, open_samples
 from robustphase.files.saving import save_samples
 from robustphase.rows.errors import DataError
 from robustphase.rows.limits import available_memory
 
 __all__ = [
+    "CheckpointError",
     "DataError",
     "StoredSamples",
     "available_memory",
+    "checkpoint_needed",
+    "checkpointed",
     "fingerprint",
     "memory_needed",
     "open_samples",

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
+import re
 import secrets
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 #: From the Linux headers: paths relative to the working directory, and the flag that swaps two names.
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A name to write a file or a folder to; it takes the place of ``path`` when the block ends well.
 
     Otherwise nothing is left behind, and what was at ``path`` is as before. A folder that takes the place of another is
@@ -42,6 +45,52 @@ def replacing(path: Path) -> Iterator[Path]:
                 temporary.unlink()
 
 
+@contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A binary file that takes the place of ``path`` when the block ends well; otherwise nothing is left behind.
+
+    Parameters
+    ----------
+    path : path
+        Where the file shall be. What is there stays untouched until the new file is complete and on the disk.
+
+    Raises
+    ------
+    OSError
+        Of the kind that the system gave, saying which file could not be written.
+    """
+    try:
+        if Path(path).is_dir():
+            raise IsADirectoryError(errno.EISDIR, "it is a folder")
+        with replacing(path) as temporary, open(temporary, "xb") as handle:
+            yield handle
+    except OSError as error:
+        raise _named(error, path) from error
+
+
+def sweep_leftovers(path: str | os.PathLike[str]) -> None:
+    """Remove what killed processes have left of their attempts to write ``path``, which no other may be writing now."""
+    target = Path(os.path.realpath(path))
+    leftover = re.compile(rf"\.{re.escape(target.name[:100])}\.[0-9a-f]{{12}}\.tmp")
+    with suppress(OSError):
+        for beside in target.parent.iterdir():
+            if leftover.fullmatch(beside.name) and beside.is_file():
+                beside.unlink(missing_ok=True)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text as UTF-8, whole or not at all."""
+    with writing(path) as handle:
+        handle.write(text.encode("utf-8"))
+
+
+def _named(error: OSError, path: str | os.PathLike[str]) -> OSError:
+    """The same kind of error, in a sentence."""
+    why = error.strerror or str(error) or type(error).__name__
+    told = f"could not write {os.fspath(path)!r}: {why}. Nothing was changed; choose another place and try again"
+    return type(error)(error.errno, told) if error.errno is not None else type(error)(told)
+
+
 def _flush(written: Path) -> None:
     """Have the disk keep what was written before the name points to it."""
     files = [Path(folder, name) for folder, _, names in os.walk(written) for name in names] or [written]
@@ -51,13 +100,15 @@ def _flush(written: Path) -> None:
 
 
 def _flush_folder(folder: Path) -> None:
+    """Have the disk keep the name too, where the system can: by now the file is in place, so a failure changes nothing."""
     if sys.platform == "win32":
         return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _swap(new: Path, old: Path) -> None:

@@ -1,4 +1,4 @@
-"""How much memory a fit takes, before it takes it."""
+"""How much memory a fit takes, and how much room its checkpoint, before it takes them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ TEMPORARIES = 10
 OTHERS = 20 + CANDIDATES
 #: Numbers per unknown: the bases that the start builds.
 PER_UNKNOWN = 600
+
+#: Numbers per sample and per unknown that all passes of the default fit return together, and with them a checkpoint keeps.
+KEPT_PER_SAMPLE, KEPT_PER_UNKNOWN = 125, 2000
 
 
 def memory_needed(covariates: Any) -> int:
@@ -51,3 +54,26 @@ def memory_needed(covariates: Any) -> int:
         piece = min(source.piece_rows(), m) * n * source.dtype.itemsize
         buffers += (threads + PIECES_AHEAD) * piece
     return int(m * per_sample + 8 * PER_UNKNOWN * n * (projection // 8) + buffers)
+
+
+def checkpoint_needed(covariates: Any) -> int:
+    """Bytes on the disk that the checkpoint of a default fit grows to (see :func:`~robustphase.files.checkpointed`).
+
+    About 1 kB per real and 2 kB per complex sample, whatever the number of unknowns, and 16 or 32 kB per unknown. Whitening
+    and other ways to fit may take several times as much.
+
+    Parameters
+    ----------
+    covariates : RowSource or array-like of shape (m, n), or path
+        ``A``. Only its shape and type matter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> checkpoint_needed(np.zeros((100_000, 20))) // 10**6
+    100
+    """
+    source = as_source(covariates)
+    m, n = source.shape
+    number = 16 if source.dtype.kind == "c" else 8
+    return number * (KEPT_PER_SAMPLE * m + KEPT_PER_UNKNOWN * n)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from robustphase.report.atomic import replacing
+from robustphase.files.atomic import writing
 from robustphase.report.evidence import HISTORY, Evidence
 from robustphase.report.law import NoiseLaw
 
@@ -67,7 +67,7 @@ def save_result(path: str | os.PathLike[str], evidence: Evidence) -> None:
     for name, array in arrays.items():
         if np.asarray(array).dtype.kind not in "fciubU":
             raise TypeError(f"{name} holds {np.asarray(array).dtype}, which cannot be written without pickle.")
-    with replacing(path) as handle:
+    with writing(path) as handle:
         np.savez_compressed(
             handle,
             format=np.array(FORMAT),

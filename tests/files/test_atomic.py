@@ -8,7 +8,8 @@ import stat
 
 import pytest
 
-from robustphase.report.atomic import replacing, write_text
+from robustphase.files import atomic
+from robustphase.files.atomic import sweep_leftovers, write_text, writing
 
 
 def test_a_file_appears_whole_and_nothing_else_does(tmp_path):
@@ -20,7 +21,7 @@ def test_a_file_appears_whole_and_nothing_else_does(tmp_path):
 def test_the_old_file_stays_until_the_new_one_is_complete(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
-    with replacing(path) as handle:
+    with writing(path) as handle:
         handle.write(b"new")
         assert path.read_text() == "old"
     assert path.read_text() == "new"
@@ -34,7 +35,7 @@ def test_a_failure_in_the_middle_leaves_nothing_behind(tmp_path, error):
     path.write_text("old")
 
     def fail():
-        with replacing(path) as handle:
+        with writing(path) as handle:
             handle.write(b"half of it")
             raise error
 
@@ -71,10 +72,23 @@ def test_a_system_that_refuses_is_quoted(tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(os, "open", refuse)
+    monkeypatch.setattr(atomic, "open", refuse, raising=False)
     with pytest.raises(PermissionError, match=r"could not write '.*a\.txt': Permission denied"):
         write_text(tmp_path / "a.txt", "text")
     assert os.listdir(tmp_path) == []
+
+
+def test_a_system_that_cannot_flush_folders_is_no_failure(tmp_path, monkeypatch):
+    fsync = os.fsync
+
+    def files_only(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", files_only)
+    write_text(tmp_path / "a.txt", "text")
+    assert (tmp_path / "a.txt").read_text() == "text"
 
 
 def test_a_missing_folder_and_a_folder_in_the_way_are_named(tmp_path):
@@ -102,3 +116,12 @@ def test_a_name_as_long_as_the_system_allows_can_be_written(tmp_path):
     name = 250 * "a" + ".html"
     write_text(tmp_path / name, "text")
     assert os.listdir(tmp_path) == [name]
+
+
+def test_what_killed_processes_left_is_swept_and_nothing_else(tmp_path):
+    names = [".a.txt.0123456789ab.tmp", ".b.txt.0123456789ab.tmp", ".a.txt.tmp", "a.txt", ".a.txt.swp"]
+    for name in names:
+        (tmp_path / name).touch()
+    sweep_leftovers(tmp_path / "a.txt")
+    assert sorted(os.listdir(tmp_path)) == sorted(names[1:])
+    sweep_leftovers(tmp_path / "nowhere" / "a.txt")

@@ -1,0 +1,89 @@
+"""One finished pass in one file: a line that says what it is, the arrays as they lie in memory, and a checksum over both.
+
+The line is JSON: number and digest of the pass, and for every array its type, its shape, and the order of its axes in memory,
+which is kept because products round differently for rows and for columns. A file that is cut off, damaged or about another pass
+is as good as none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from typing import IO, Any
+
+import numpy as np
+
+from robustphase.files.atomic import writing
+from robustphase.rows.source import Array, Parts
+
+#: Raised whenever the layout of such a file changes.
+FORMAT = 1
+#: Longest first line that is read, and bytes of the checksum at the end.
+LONGEST_LINE, CHECKSUM = 1 << 16, 32
+#: Types of arrays by their names: numbers only, and nothing that a damaged name could make NumPy do.
+TYPES = {np.dtype(code).str: np.dtype(code) for code in "?" + np.typecodes["AllInteger"] + np.typecodes["AllFloat"]}
+
+
+def write_pass(path: str | os.PathLike[str], number: int, call: str, parts: Parts) -> None:
+    """Keep the result of a pass, whole or not at all."""
+    arrays = [*parts.sums, *parts.rows]
+    orders = [_order(array) for array in arrays]
+    head = {
+        "format": FORMAT,
+        "pass": number,
+        "call": call,
+        "sums": len(parts.sums),
+        "arrays": [[a.dtype.str, list(a.shape), order] for a, order in zip(arrays, orders, strict=True)],
+    }
+    with writing(path) as file:
+        digest = hashlib.blake2b(digest_size=CHECKSUM)
+        for data in (json.dumps(head).encode("ascii") + b"\n", *map(_bytes_of, arrays, orders)):
+            digest.update(data)
+            file.write(data)
+        file.write(digest.digest())
+
+
+def read_pass(path: str | os.PathLike[str], number: int) -> tuple[str, Parts] | None:
+    """The digest and the result of a pass, or None if the file does not hold them unharmed."""
+    try:
+        with open(path, "rb") as file:
+            return _read(file, os.fstat(file.fileno()).st_size, number)
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        return None
+
+
+def _read(file: IO[bytes], size: int, number: int) -> tuple[str, Parts] | None:
+    line = file.readline(LONGEST_LINE)
+    head = json.loads(line)
+    if head["format"] != FORMAT or head["pass"] != number:
+        return None
+    kinds = [(TYPES[dtype], [int(count) for count in shape], order) for dtype, shape, order in head["arrays"]]
+    # The line is not proven yet: what it declares must be what is there before memory is taken for it.
+    if any(min(shape, default=0) < 0 or sorted(order) != list(range(len(shape))) for _, shape, order in kinds):
+        return None
+    if len(line) + sum(dtype.itemsize * math.prod(shape) for dtype, shape, _ in kinds) + CHECKSUM != size:
+        return None
+    digest = hashlib.blake2b(line, digest_size=CHECKSUM)
+    arrays = []
+    for dtype, shape, order in kinds:
+        stored = np.empty([shape[axis] for axis in order], dtype)
+        content = stored.reshape(-1).view(np.uint8)
+        if file.readinto(content.data) != content.size:  # type: ignore[attr-defined]
+            return None
+        digest.update(content.data)
+        arrays.append(stored.transpose(np.argsort(order)))
+    if file.read() != digest.digest():
+        return None
+    sums = int(head["sums"])
+    return str(head["call"]), Parts(tuple(arrays[:sums]), tuple(arrays[sums:]))
+
+
+def _order(array: Array) -> list[int]:
+    """Axes from the one with the longest stride to the one with the shortest."""
+    return [int(axis) for axis in np.argsort([-abs(stride) for stride in array.strides], kind="stable")]
+
+
+def _bytes_of(array: Array, order: list[int]) -> Any:
+    return np.ascontiguousarray(array.transpose(order)).reshape(-1).view(np.uint8).data
