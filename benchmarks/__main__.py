@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-ALL = ("passes", "means", "start", "recovery")
+ALL = ("passes", "means", "start", "recovery", "dashboard")
 
 
 def main(names: list[str]) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robustphase.rows import MaskedRows, RowSource, as_source, extreme_rows, row_peaks
+from robustphase.rows import MaskedRows, OperatorRows, RowSource, as_source, extreme_rows, row_peaks
 from robustphase.rows.source import Array
 
 #: What to do with samples that hold NaN, infinities or numbers too large to work with.
@@ -25,8 +25,8 @@ class Samples(NamedTuple):
     source : RowSource
         The covariates; dropped rows read as zero.
     responses : ndarray of shape (m,)
-        The responses; those of dropped samples are zero.
-    dropped : ndarray of bool, shape (m,)
+        The responses; those of dropped samples are zero. For many signals of shape (m, p).
+    dropped : ndarray of bool, of the same shape
         Samples that cannot be used, to be counted as contaminated.
     """
 
@@ -67,8 +67,11 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     return str(value)
 
 
-def check_responses(responses: Any, count: int) -> Array:
-    """One real number per sample, as float64; NaN and infinities are left for :func:`check_samples` to judge."""
+def check_responses(responses: Any, count: int, *, many: bool = False) -> Array:
+    """One real number per sample (and signal, if there may be many), as float64.
+
+    NaN and infinities are left for :func:`check_samples` to judge.
+    """
     y = np.asarray(responses)
     if y.dtype.kind == "c":
         # A value and not a type error, in these words, because scikit-learn's users and checks know it so.
@@ -80,27 +83,31 @@ def check_responses(responses: Any, count: int) -> Array:
         raise TypeError(f"y must hold numbers, got dtype {y.dtype}. Convert it, for example y.astype(float).")
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
-    if y.ndim != 1:
+    if y.ndim != 1 and not (many and y.ndim == 2 and y.shape[1] > 0):
         raise ValueError(f"y must be one-dimensional, one response per row of A, got shape {y.shape}.")
     if y.shape[0] != count:
         raise ValueError(f"A has {count} rows but y has {y.shape[0]} responses; each row needs exactly one.")
     return y.astype(np.float64)
 
 
-def check_samples(covariates: Any, responses: Any, *, nonfinite: str = "raise", enough: bool = True) -> Samples:
+def check_samples(
+    covariates: Any, responses: Any, *, nonfinite: str = "raise", enough: bool = True, many: bool = False
+) -> Samples:
     """Covariates and responses that belong together and can be computed with.
 
     Parameters
     ----------
-    covariates : RowSource or array-like of shape (m, n)
+    covariates : RowSource, array-like of shape (m, n) or linear operator
         ``A``.
-    responses : array-like of shape (m,)
+    responses : array-like of shape (m,), or (m, p) if there may be many signals
         ``y``.
     nonfinite : {"raise", "drop"}
         What to do with samples that hold NaN, infinities, or entries so large that their powers overflow: raise an
         error, or hide them and report them as dropped.
     enough : bool, default=True
         Ask for at least as many samples as unknowns.
+    many : bool, default=False
+        Allow one column of responses for each of several signals.
 
     Returns
     -------
@@ -109,7 +116,7 @@ def check_samples(covariates: Any, responses: Any, *, nonfinite: str = "raise", 
     check_choice("nonfinite", nonfinite, NONFINITE)
     source = as_source(covariates)
     m, n = source.shape
-    y = check_responses(responses, m)
+    y = check_responses(responses, m, many=many)
     if enough and m < n:
         few = "1 sample cannot" if m == 1 else f"{m} samples cannot"
         raise ValueError(
@@ -120,16 +127,37 @@ def check_samples(covariates: Any, responses: Any, *, nonfinite: str = "raise", 
     bad_responses = extreme_rows(np.abs(y), limit=largest_safe(np.dtype(np.float64)))
     if nonfinite == "raise" and bad_responses.any():
         raise ValueError(_nonfinite_message("y", "responses", bad_responses))
+    if y.ndim == 2:
+        return _samples_of_many(source, y, bad_rows, bad_responses)
     dropped = bad_rows | bad_responses
     if dropped.all():
         raise ValueError("every sample holds NaN, infinite or overflowing entries; nothing is left to work with.")
-    if bad_responses.any():
+    # Rows of an operator cannot be hidden, and are finite; the weight of zero that goes with dropping is enough.
+    if bad_responses.any() and not isinstance(source, OperatorRows):
         source = MaskedRows(source, bad_responses)
     return Samples(source, np.where(dropped, 0.0, y), dropped)
 
 
+def _samples_of_many(source: RowSource, y: Array, bad_rows: Array, bad_responses: Array) -> Samples:
+    """Samples with one column of responses per signal; a row is hidden only if no signal can use it."""
+    dropped = bad_rows[:, np.newaxis] | bad_responses
+    lost = np.flatnonzero(dropped.all(axis=0))
+    if lost.size:
+        raise ValueError(
+            f"every response in column {int(lost[0])} of y is NaN, infinite or overflowing; nothing is left to work with. "
+            "Leave that column out."
+        )
+    return Samples(source, np.where(dropped, 0.0, y), dropped)
+
+
 def hide_extremes(source: RowSource, nonfinite: str, *, name: str = "A") -> tuple[RowSource, Array]:
-    """Refuse or hide the rows that cannot be computed with; return the source to use and which rows were hidden."""
+    """Refuse or hide the rows that cannot be computed with; return the source to use and which rows were hidden.
+
+    Nobody can look at the rows of an operator, so its products are examined instead, and nothing is hidden.
+    """
+    if isinstance(source, OperatorRows):
+        source.examine()
+        return source, np.zeros(source.shape[0], bool)
     bad = extreme_rows(row_peaks(source), limit=largest_safe(source.dtype))
     if not bad.any():
         return source, bad
@@ -150,7 +178,7 @@ def largest_safe(dtype: np.dtype[Any]) -> float:
 
 
 def _nonfinite_message(name: str, what: str, bad: Array) -> str:
-    first = int(np.flatnonzero(bad)[0])
+    first = int(np.flatnonzero(bad if bad.ndim == 1 else bad.any(axis=1))[0])
     return (
         f"{int(bad.sum())} {what} of {name} hold NaN, infinite or overflowing entries (first: row {first}). "
         'Drop them, or pass nonfinite="drop" to count them as contaminated.'

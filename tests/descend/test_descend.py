@@ -14,7 +14,7 @@ from robustphase.descend.objective import Data
 from robustphase.descend.polish import polish
 from robustphase.descend.race import distinct_signals, line_up, newton_proposals, pull, race
 from robustphase.descend.relaxation import Relaxation
-from robustphase.likelihood import mixture_weights, moderate_law, response_density
+from robustphase.likelihood import cautious_law, mixture_weights, response_density
 from robustphase.rows import MemoryRows, squared_loss_gradient
 from robustphase.simulate import make_world
 
@@ -122,7 +122,7 @@ def test_the_race_fits_a_background_when_asked(rng):
 
 
 def polished_near(world, scale, *, factor=1.05, tol=1e-6):
-    law = moderate_law(np.array([scale]), np.array([0.1]))
+    law = cautious_law(np.array([scale]), np.array([0.1]))
     return polish(data_of(world), factor * world.truth[:, None], np.zeros(1), law, tol=tol)
 
 
@@ -148,7 +148,7 @@ def test_the_polish_solves_the_equations_of_its_law():
 def test_candidates_are_polished_together_as_alone():
     world = make_world(20, 1500, contamination=0.1, attack="decoy", noise="student", seed=1)
     starts = world.truth[:, None] * np.array([0.95, 1.1])
-    law = moderate_law(np.full(2, 0.5), np.full(2, 0.1))
+    law = cautious_law(np.full(2, 0.5), np.full(2, 0.1))
     both = polish(data_of(world), starts, np.zeros(2), law)
     for k in range(2):
         alone = polish(data_of(world), starts[:, [k]], np.zeros(1), law.only(np.array([k])))
@@ -160,7 +160,7 @@ def test_few_samples_are_polished_to_the_end():
     world = make_world(50, 200, contamination=0.0, attack="none", noise="none", noise_std=0.0, seed=0)
     rng = np.random.default_rng(0)
     start = world.truth[:, None] + 0.05 * rng.standard_normal((50, 1)) / np.sqrt(50)
-    law = moderate_law(np.array([0.1]), np.array([0.02]))
+    law = cautious_law(np.array([0.1]), np.array([0.02]))
     done = polish(data_of(world, contamination=0.02), start, np.zeros(1), law)
     assert distance(done.signals[:, 0], world.truth) < 1e-9
 

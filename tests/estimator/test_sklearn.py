@@ -143,7 +143,7 @@ def test_a_column_of_responses_is_taken_with_a_warning(clean):
         (lambda A, y: (A, None), ValueError, r"requires y to be passed, but the target y is None"),
         (lambda A, y: (A, y[:-1]), ValueError, r"A has 600 rows but y has 599"),
         (lambda A, y: (A, y + 1j), ValueError, r"Complex data not supported as responses.*np.abs"),
-        (lambda A, y: (A, np.stack((y, y), 1)), ValueError, r"y must be one-dimensional"),
+        (lambda A, y: (A, np.ones((600, 2, 2))), ValueError, r"y must be one-dimensional"),
         (lambda A, y: (A.astype(str), y), ValueError, r"A must hold numbers"),
         (lambda A, y: ([[{}, 1.0]] * 600, y), TypeError, r"A must hold numbers: .*dict"),
         (lambda A, y: (A * np.nan, y), ValueError, r'600 rows of A hold NaN.*nonfinite="drop"'),

@@ -9,9 +9,9 @@ from scipy import stats
 from scipy.stats import t as student
 
 from robustphase.likelihood import (
+    cautious_law,
     density_floor,
     mixture_weights,
-    moderate_law,
     residual_scales,
     response_density,
     score,
@@ -86,7 +86,7 @@ def test_the_noise_law_finds_tails_skew_and_bad_samples(rng, noise, degrees, ske
     residuals = draw()[:, None]
     residuals[: m // 10, 0] = rng.uniform(20, 30, m // 10)
     density, weights = np.full((m, 1), 0.005), np.ones((m, 1))
-    law = moderate_law(np.array([2.0]), np.array([0.2]))
+    law = cautious_law(np.array([2.0]), np.array([0.2]))
     for _ in range(200):
         judged = judge(residuals, density, law, weights)
         law = renew(law, judged.tally, 0.2)
@@ -112,24 +112,25 @@ def test_a_law_says_what_its_density_says(rng):
     logs = [student.logpdf((residuals + d) / scales, law.degrees) for d in (-step, step)]
     slope = -(logs[1] - logs[0]) / (2 * step) / residuals * law.scales**2
     judged = judge(residuals, density, law, weights)
-    assert_allclose(judged.clean, clean, rtol=1e-10)
+    assert_allclose(judged.clean, clean, rtol=1e-5)
     assert_allclose(judged.weights, clean * slope, rtol=1e-4)
-    assert_allclose(judged.tally.clean, (weights * clean).sum(axis=0), rtol=1e-10)
+    assert_allclose(judged.tally.clean, (weights * clean).sum(axis=0), rtol=1e-5)
     stretch = (scales / law.scales) ** 2
     squares = weights * judged.weights * stretch * residuals**2
-    assert_allclose(judged.tally.below, (squares * (residuals <= 0)).sum(axis=0), rtol=1e-8)
-    assert_allclose(judged.tally.above, (squares * (residuals > 0)).sum(axis=0), rtol=1e-8)
+    assert_allclose(judged.tally.below, (squares * (residuals <= 0)).sum(axis=0), rtol=1e-4)
+    assert_allclose(judged.tally.above, (squares * (residuals > 0)).sum(axis=0), rtol=1e-4)
 
 
 def test_renewing_a_law_never_lowers_its_likelihood(rng):
     # Expectation-maximisation for scale and skew; the tails are held, since scoring gives no such promise.
     residuals = (rng.lognormal(0.0, 0.8, 2000) - 0.7)[:, None]
     density, weights = np.full((2000, 1), 0.05), np.ones((2000, 1))
-    law, last = moderate_law(np.array([3.0]), np.array([0.1])), -np.inf
+    law, last = cautious_law(np.array([3.0]), np.array([0.1])), -np.inf
     for _ in range(30):
         scales = np.where(residuals > 0, law.skews * law.scales, law.scales)
         likely = (1 - law.shares) * student.pdf(residuals / scales, law.degrees) * 2 / (1 + law.skews) / law.scales
         now = float(np.log(likely + law.shares * density).sum())
-        assert now > last - 1e-9
+        # Single precision inside: sums of 2000 terms to about six digits.
+        assert now > last - 1e-3
         last, tails = now, law.tails
         law = renew(law, judge(residuals, density, law, weights).tally, 0.3)._replace(tails=tails)

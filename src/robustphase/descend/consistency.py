@@ -31,29 +31,36 @@ def consistent_samples(projections: Array, residuals: Array, weights: Array, pow
         ‖x‖².
     """
     energy = abs2(projections) / power
-    features = np.stack((energy, np.ones_like(energy)), axis=1)
     level = np.sqrt(energy)
     kept: Array = level < 1.0
+    used = weights > 0
     for low, high in RANGES:
         inside = (level >= low) & (level < high)
-        few = min((inside & (weights > 0)).sum(), (kept & (weights > 0)).sum()) < FEWEST
-        if few or abs(_contradiction(features, residuals, weights, kept, inside)) < CONTRADICTION:
+        inner, outer = np.flatnonzero(kept & used), np.flatnonzero(inside & used)
+        few = min(inner.size, outer.size) < FEWEST
+        if few or abs(_contradiction(energy, residuals, weights, inner, outer)) < CONTRADICTION:
             kept |= inside
     return kept
 
 
-def _contradiction(features: Array, residuals: Array, weights: Array, inner: Array, outer: Array) -> float:
-    """Mean residual of the outer samples against the fit on the inner ones, in standard errors."""
-    used = inner & (weights > 0)
-    f, w = features[used], weights[used]
-    hessian = (f * w[:, np.newaxis]).T @ f
-    # Where all inner samples have the same prediction the slope is not determined; the smallest one will do.
-    inverse = np.linalg.pinv(hessian, hermitian=True)
-    coefficients = inverse @ (f.T @ (w * residuals[used]))
-    left = residuals - features @ coefficients
-    scores = f * (w * left[used])[:, np.newaxis]
-    covariance = inverse @ (scores.T @ scores) @ inverse
+def _contradiction(energy: Array, residuals: Array, weights: Array, inner: Array, outer: Array) -> float:
+    """Mean residual of the outer samples against a line in the energy fitted to the inner ones, in standard errors."""
+    e, w, r = energy[inner], weights[inner], residuals[inner]
+    mass = w.sum()
+    middle = (w @ e) / mass
+    e = e - middle
+    level, spread = (w @ r) / mass, w @ (e * e)
+    # Where all inner samples have the same prediction the slope is not determined; none will do.
+    determined = spread > 1e-12 * mass * max(middle * middle, 1e-300)
+    slope = (w * e) @ r / spread if determined else 0.0
+    scores = w * (r - level - slope * e)
+    # Covariance of level and slope, which the centred energies make a diagonal bread of the sandwich.
+    filling = np.array([scores @ scores, scores**2 @ e, scores**2 @ (e * e)])
+    inverse = 1 / spread if determined else 0.0
     shares = weights[outer] / weights[outer].sum()
-    mean, middle = float(shares @ left[outer]), shares @ features[outer]
-    variance = float(shares**2 @ (left[outer] - mean) ** 2 + middle @ covariance @ middle)
+    reach = energy[outer] - middle
+    left = residuals[outer] - level - slope * reach
+    mean, far = float(shares @ left), float(shares @ reach)
+    fitted = filling[0] / mass**2 + 2 * far * filling[1] * inverse / mass + far**2 * filling[2] * inverse**2
+    variance = float(shares**2 @ (left - mean) ** 2 + fitted)
     return mean / max(float(np.sqrt(variance)), 1e-300)

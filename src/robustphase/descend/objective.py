@@ -16,7 +16,10 @@ ROWS = 8192
 
 
 class Data(NamedTuple):
-    """Screened samples: covariates, responses in natural units, covariate weights, response density, ε, background or not."""
+    """Screened samples: covariates, responses in natural units, covariate weights, response density, ε, background or not.
+
+    Responses, weights and density are of shape (m,) or (m, 1), the same for all candidates, or (m, k), one column for each.
+    """
 
     source: RowSource
     responses: Array
@@ -24,6 +27,19 @@ class Data(NamedTuple):
     density: Array
     contamination: float
     unknown_mean: bool
+
+    def only(self, chosen: Array) -> Data:
+        """The data of some of the candidates."""
+        responses, weights, density = (
+            values[:, chosen] if values.ndim == 2 and values.shape[1] > 1 else values
+            for values in (self.responses, self.weights, self.density)
+        )
+        return self._replace(responses=responses, weights=weights, density=density)
+
+
+def as_columns(values: Array) -> Array:
+    """Values per sample as one column, or as the columns they are."""
+    return values if values.ndim == 2 else values[:, np.newaxis]
 
 
 class Fit(NamedTuple):

@@ -11,13 +11,13 @@ the noise law, skewed ones included, because noise is independent of the covaria
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from robustphase.descend.acceleration import Acceleration
 from robustphase.descend.gauss_newton import gauss_newton_step
-from robustphase.descend.objective import Data
+from robustphase.descend.objective import Data, as_columns
 from robustphase.descend.race import Pull, first_factor, newton_proposals
 from robustphase.descend.relaxation import LONGEST
 from robustphase.likelihood.noise import (
@@ -32,6 +32,7 @@ from robustphase.likelihood.noise import (
     renew,
 )
 from robustphase.rows.passes import abs2, adjoint_block, project_block
+from robustphase.rows.slices import NUMBERS, in_slices
 from robustphase.rows.source import Array, Parts
 from robustphase.rows.threads import one_at_a_time
 
@@ -40,6 +41,10 @@ from robustphase.rows.threads import one_at_a_time
 METRIC = (0.3, 0.02, 0.02, 0.02, 0.02)
 #: A scale that changes by more than this factor in a step is on its way to zero, and must not be extrapolated.
 SETTLING = 0.2
+#: Columns that have settled leave when they are at least this share of all: each departure copies what stays.
+LEAVE = 0.25
+#: Fewest samples judged together at the end.
+ROWS = 64
 #: A step is negligible if it is shorter than this fraction of the noise.
 RESOLUTION = 0.02
 #: Fewer samples per unknown than this ask for Gauss-Newton steps from the beginning; most such steps, and most iterations
@@ -60,7 +65,7 @@ class Polished(NamedTuple):
     law : NoiseLaw
         The fitted laws.
     projections, residuals, clean, weights : ndarray of shape (m, k)
-        At the estimate before its last, negligible move: ``A x``, ``y − |A x|² − b``, the probability to be clean, and the
+        At the estimate before its last move: ``A x``, ``y − |A x|² − b``, the probability to be clean, and the
         weights of iterated least squares; the latter two without the weights of the covariates.
     moves : tuple of float
         Relative length of each step, the largest of all columns.
@@ -94,7 +99,7 @@ def polish(
     law: NoiseLaw,
     *,
     max_iter: int = 60,
-    tol: float = 1e-6,
+    tol: float = 1e-7,
 ) -> Polished:
     """Maximum-likelihood fit from a good start.
 
@@ -107,10 +112,12 @@ def polish(
     max_iter : int
         Most passes with population-Newton steps; after that a few Gauss-Newton steps have to do.
     tol : float
-        Stop when a step is shorter than this fraction of the signal, and than a fiftieth of the noise.
+        Stop when a step is shorter than this fraction of the signal, and than a fiftieth of the noise. What is left to go is a
+        few times as long as the last step: the default gives six digits.
     """
     m, n = data.source.shape
-    memory = Acceleration()
+    original, memory = data, Acceleration()
+    done = _Done(signals.shape[1], n, m, signals.dtype)
     moves: list[float] = []
     # Without enough samples their moments are too far from the population's for its Newton steps to converge.
     newton_steps = max_iter if m >= FEW_SAMPLES * n else 0
@@ -120,22 +127,14 @@ def polish(
         now, then = _variables(backgrounds, law), _variables(backgrounds, fitted)
         steady = np.abs(then[1] - now[1]) < SETTLING
         power = abs2(signals).sum(axis=0)
-        noise = fitted.scales / power
-        last = moves[-1] if moves else 1.0
         if len(moves) < newton_steps:
             factor = first_factor(m, n)
             proposals, shifts = newton_proposals(signals, seen.pull, unknown_mean=True)
         else:
-            factor = 1.0
+            factor, last = 1.0, moves[-1] if moves else 1.0
             proposals, shifts = _exact_proposals(data, signals, backgrounds, law, seen.projections, last)
         relative = np.linalg.norm(proposals, axis=0) / np.sqrt(power)
         moves.append(float(relative.max()))
-        settled = (relative < 1e-12) | (steady & (relative < tol) & (relative < RESOLUTION * noise))
-        little = relative < np.minimum(RESOLUTION * noise * np.sqrt(n / m), RESOLUTION)
-        # What still moves after many passes is often little against what noise leaves open.
-        enough = (settled | little).all() and len(moves) == newton_steps
-        if settled.all() or enough or len(moves) == newton_steps + EXACT_STEPS:
-            break
         then[0] += shifts
         metric = np.vstack(
             (
@@ -150,35 +149,83 @@ def polish(
         step = reached[:n] - signals
         length = np.linalg.norm(step, axis=0) / np.sqrt(power)
         signals = signals + step * np.minimum(1.0, LONGEST / np.maximum(length, _TINY))
+
+        noise = fitted.scales / power
+        settled = (relative < 1e-12) | (steady & (relative < tol) & (relative < RESOLUTION * noise))
+        little = settled | (relative < np.minimum(RESOLUTION * noise * np.sqrt(n / m), RESOLUTION))
+        # What still moves after many passes is often little against what noise leaves open.
+        last_pass = len(moves) == newton_steps + EXACT_STEPS or (len(moves) == newton_steps and bool(little.all()))
+        leaving = np.ones_like(settled) if last_pass else settled
+        if last_pass or leaving.sum() >= LEAVE * leaving.size:
+            done.keep(leaving, signals, backgrounds, law, seen.projections, little)
+            if leaving.all():
+                break
+            staying = ~leaving
+            memory.only(staying)
+            data, signals, steady = data.only(staying), signals[:, staying], steady[staying]
+            reached, then = reached[:, staying], then[:, staying]
         backgrounds = reached[n].real
         law = _law(np.where(steady, reached[n + 1 :].real, then[1:]), data.contamination)
-    residuals = _columns(data.responses) - abs2(seen.projections) - backgrounds
-    judged = judge(residuals, _columns(data.density), law, data.weights[:, np.newaxis])
-    return Polished(
-        signals,
-        backgrounds,
-        law,
-        seen.projections,
-        residuals,
-        judged.clean,
-        judged.weights,
-        tuple(moves),
-        settled | little,
-    )
+    return done.polished(original, tuple(moves))
+
+
+class _Done:
+    """Columns that have settled, in their places."""
+
+    def __init__(self, k: int, n: int, m: int, dtype: np.dtype[Any]) -> None:
+        self._places = np.arange(k)
+        self._signals, self._projections = np.empty((n, k), dtype), np.empty((m, k), dtype)
+        self._backgrounds, self._converged = np.empty(k), np.empty(k, bool)
+        self._law = NoiseLaw(*np.empty((4, k)))
+
+    def keep(
+        self, leaving: Array, signals: Array, backgrounds: Array, law: NoiseLaw, projections: Array, converged: Array
+    ) -> None:
+        """Put the columns that leave into their places."""
+        places = self._places[leaving]
+        self._signals[:, places], self._projections[:, places] = signals[:, leaving], projections[:, leaving]
+        self._backgrounds[places], self._converged[places] = backgrounds[leaving], converged[leaving]
+        for kept, part in zip(self._law, law, strict=True):
+            kept[places] = part[leaving]
+        self._places = self._places[~leaving]
+
+    def polished(self, data: Data, moves: tuple[float, ...]) -> Polished:
+        """All columns together, judged by their laws."""
+        residuals = as_columns(data.responses) - abs2(self._projections)
+        residuals -= self._backgrounds
+        clean, weights = np.empty_like(residuals), np.empty_like(residuals)
+        density, counted = as_columns(data.density), as_columns(data.weights)
+        # A slice at a time: what a judgement makes along the way is ten times as large as its result.
+        step = max(ROWS, NUMBERS // residuals.shape[1])
+        for start in range(0, residuals.shape[0], step):
+            part = slice(start, start + step)
+            judged = judge(residuals[part], density[part], self._law, counted[part])
+            clean[part], weights[part] = judged.clean, judged.weights
+        return Polished(
+            self._signals,
+            self._backgrounds,
+            self._law,
+            self._projections,
+            residuals,
+            clean,
+            weights,
+            moves,
+            self._converged,
+        )
 
 
 def _exact_proposals(
     data: Data, signals: Array, backgrounds: Array, law: NoiseLaw, projections: Array, last: float
 ) -> tuple[Array, Array]:
     """Gauss-Newton steps with the sample's own moments."""
-    residuals = _columns(data.responses) - abs2(projections) - backgrounds
-    weights = judge(residuals, _columns(data.density), law, data.weights[:, np.newaxis]).weights
+    residuals = as_columns(data.responses) - abs2(projections) - backgrounds
+    weights = judge(residuals, as_columns(data.density), law, as_columns(data.weights)).weights
     step = gauss_newton_step(
         data.source,
         signals,
         projections,
         residuals,
-        weights * data.weights[:, np.newaxis],
+        weights * as_columns(data.weights),
         fit_background=True,
         max_inner=INNER_STEPS,
         tol=max(min(0.1, 3 * last), 1e-6),
@@ -202,19 +249,25 @@ def _law(variables: Array, most: float) -> NoiseLaw:
     )
 
 
-def _columns(values: Array) -> Array:
-    return values if values.ndim == 2 else values[:, np.newaxis]
-
-
 def look(data: Data, signals: Array, backgrounds: Array, law: NoiseLaw) -> Look:
     """What the samples say of candidates with given laws: one pass."""
 
     def kernel(block: Array, y: Array, density: Array, w: Array) -> Parts:
         projections = project_block(block, signals)
-        coefficients, sums = one_at_a_time(_coefficients, projections, y, density, w, backgrounds, law)
+        if projections.shape[1] == 1:
+            coefficients, sums = one_at_a_time(_coefficients, projections, y, density, w, backgrounds, law)
+        else:
+            coefficients, sums = _coefficients(projections, y, density, w, backgrounds, law)
         return Parts(sums=(adjoint_block(block, coefficients), *sums), rows=(projections,))
 
-    parts = data.source.reduce(kernel, (_columns(data.responses), _columns(data.density), data.weights[:, np.newaxis]))
+    # Many signals are judged in single precision, where it is half of the work.
+    precision = np.float64 if signals.shape[1] == 1 else np.float32
+    per_row = (
+        as_columns(data.responses),
+        as_columns(data.density).astype(precision, copy=False),
+        as_columns(data.weights).astype(precision, copy=False),
+    )
+    parts = data.source.reduce(in_slices(kernel, signals.shape[1]), per_row)
     force, mass, drift, second, fourth, *tally = parts.sums
     pull = Pull(force, mass, drift, second, fourth, np.empty(0), np.empty((0, 0)))
     return Look(pull, Tally(*tally), parts.rows[0])
@@ -228,7 +281,7 @@ def _coefficients(
     residuals = y - energy
     residuals -= backgrounds
     _, weights, tally = judge(residuals, density, law, w)
-    weights *= w
+    weights = np.multiply(weights, w, dtype=np.float64)
     mass = weights.sum(axis=0)
     residuals *= weights
     drift = residuals.sum(axis=0)

@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.descend.objective import Data, evaluate
+from robustphase.descend.objective import Data, as_columns, evaluate
 from robustphase.descend.relaxation import Relaxation
 from robustphase.likelihood import mixture_weights, residual_scales
-from robustphase.rows.passes import abs2, adjoint_block
+from robustphase.rows.passes import abs2, adjoint_block, multiply_block
 from robustphase.rows.scratch import in_single_precision
+from robustphase.rows.slices import in_slices
 from robustphase.rows.source import Array, Parts
 
 #: Responses and predictions beyond this many units are that many: their squares still fit into single precision.
@@ -116,20 +117,20 @@ def pull(data: Data, signals: Array, backgrounds: Array, scales: Array) -> Pull:
 
     It is made in single precision: a race need not know its candidates better than to a thousandth.
     """
-    b, unit = backgrounds.astype(np.float32), scales.astype(np.float32)
+    b, unit, contamination = backgrounds.astype(np.float32), scales.astype(np.float32), data.contamination
     rounded = signals.astype(np.complex64 if np.iscomplexobj(signals) else np.float32)
 
     def kernel(block: Array, y: Array, density: Array, w: Array) -> Parts:
         rows = in_single_precision(block)
-        projections = np.dot(rows, rounded)
+        projections = multiply_block(rows, rounded)
         # Rows without weight may be too long for single precision.
-        projections[w == 0] = 0
+        projections[(w == 0).all(axis=1)] = 0
         energy = np.minimum(abs2(projections), LARGEST)
-        residuals = y[:, np.newaxis] - energy
+        residuals = y - energy
         residuals -= b
-        weights, ratio = mixture_weights(residuals, density, unit, data.contamination)
-        weights *= w[:, np.newaxis]
-        score = np.dot(w, np.log(ratio, out=ratio))
+        weights, ratio = mixture_weights(residuals, density, unit, contamination)
+        weights *= w
+        score = (w * np.log(ratio, out=ratio)).sum(axis=0, dtype=np.float64)
         pulling = weights * residuals
         mass, drift = weights.sum(axis=0, dtype=np.float64), pulling.sum(axis=0, dtype=np.float64)
         weights *= energy
@@ -139,10 +140,11 @@ def pull(data: Data, signals: Array, backgrounds: Array, scales: Array) -> Pull:
         force = adjoint_block(rows, pulling)
         return Parts(sums=(force, mass, drift, second, weights.sum(axis=0, dtype=np.float64), score), rows=(residuals,))
 
-    responses = np.clip(data.responses, -LARGEST, LARGEST).astype(np.float32)
-    parts = data.source.reduce(kernel, (responses, data.density.astype(np.float32), data.weights.astype(np.float32)))
+    responses = np.clip(as_columns(data.responses), -LARGEST, LARGEST)
+    per_row = [values.astype(np.float32) for values in (responses, as_columns(data.density), as_columns(data.weights))]
+    parts = data.source.reduce(in_slices(kernel, signals.shape[1]), per_row)
     force, mass, drift, second, fourth, score = parts.sums
-    return Pull(force, mass, drift, second, fourth, score / data.weights.sum(), parts.rows[0])
+    return Pull(force, mass, drift, second, fourth, score / data.weights.sum(axis=0), parts.rows[0])
 
 
 def newton_proposals(signals: Array, pulled: Pull, *, unknown_mean: bool) -> tuple[Array, Array]:

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from robustphase.estimator.advice import engine_advice, zero_start_advice
 from robustphase.estimator.descent import batch_gradient, check_batches, descend, sample_weights, settings_of
-from robustphase.estimator.inputs import open_responses, open_rows
+from robustphase.estimator.inputs import check_operator_use, open_responses, open_rows
+from robustphase.estimator.many import check_many_use, fit_many
 from robustphase.estimator.parameters import as_seed, check_parameters, check_start
 from robustphase.estimator.records import Clock, Iteration, gradient_record
 from robustphase.estimator.standard_errors import influence_slopes, sandwich
@@ -21,8 +22,8 @@ from robustphase.initialise.start import spectral_init, whitened
 from robustphase.means.confidence import confident_level
 from robustphase.population import paper_step
 from robustphase.recover import Recovery, recover
-from robustphase.recover.certificate import Certificate, certify
-from robustphase.rows import project
+from robustphase.recover.certificate import Certificate, certify, uncertified
+from robustphase.rows import OperatorRows, RowSource, project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
@@ -72,7 +73,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    signal_ : ndarray of shape (n,)
+    signal_ : ndarray of shape (n,), or (p, n) for p signals
         The estimate, up to a global sign (phase).
     initial_signal_ : ndarray of shape (n,)
         Where the descent started.
@@ -87,7 +88,8 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     noise_scale_ : float
         Scale of the clean residuals.
     certificate_ : float
-        Radius around ``signal_``, relative to its norm, that the robust gradient vouches for at the level used.
+        Radius around ``signal_``, relative to its norm, that the robust gradient vouches for at the level used. NaN for a
+        linear operator.
     n_iter_ : int
         Stages and steps made.
     converged_ : bool
@@ -100,6 +102,19 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Names of the columns, if ``A`` was a data frame that has them.
     batches_seen_ : int
         Batches that ``fit`` and ``partial_fit`` have learned from.
+
+    Notes
+    -----
+    **Many signals.** If ``y`` has p > 1 columns, every pass over the covariates serves all p signals. The rows of ``A`` are
+    screened once, everything else is each signal's own: ``signal_`` and ``initial_signal_`` have shape (p, n), ``weights_``
+    and ``residual_weights_`` (m, p), and ``noise_mean_``, ``noise_scale_``, ``contamination_``, ``certificate_`` and
+    ``converged_`` have p entries.
+
+    **Linear operators.** ``A`` may be a :class:`scipy.sparse.linalg.LinearOperator`, a PyLops operator, or anything with
+    ``shape``, ``dtype``, ``matvec`` and ``rmatvec``, real or complex. Nobody can look at its rows, so **covariates are not
+    checked**: bad responses, heavy tails and a background are withstood, a wrong operator is not. There is no
+    ``certificate_`` (NaN), since its radius rests on the curvature of Gaussian designs and on single rows; and ``whiten``,
+    ``step="paper"``, ``batches``, ``partial_fit`` and the starts ``"mean"``, ``"covariance"`` and ``"spectral"`` are refused.
 
     Examples
     --------
@@ -165,10 +180,10 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        A : array-like of shape (m, n) or RowSource
-            Covariates; complex rows are the ``aᴴ``.
-        y : array-like of shape (m,)
-            Responses.
+        A : array-like of shape (m, n), RowSource or linear operator
+            Covariates; complex rows are the ``aᴴ``. The rows of an operator are trusted.
+        y : array-like of shape (m,) or (m, p)
+            Responses. With p > 1 columns, p signals behind the same covariates are recovered together.
 
         Returns
         -------
@@ -176,8 +191,11 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         level = check_parameters(self)
         self._seed = as_seed(self.random_state)
-        samples = self._check_data(A, y, reset=True)
-        clock = Clock(samples.source)
+        source = open_rows(A)
+        clock = Clock(source)
+        samples = self._check_data(A, y, reset=True, source=source, many=True)
+        check_operator_use(self, samples)
+        clock = clock.moved_to(samples.source) if samples.source is not source else clock
         start = check_start(self.init, samples.source)
         back = None
         if self.whiten:
@@ -185,6 +203,8 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             clock = clock.moved_to(samples.source)
             start = start if start is None else np.linalg.solve(back, start)
         self.history_ = []
+        if samples.responses.ndim == 2:
+            return self._fit_many(samples, level, back, clock)
         if self.step == "newton" and self.batches == 1:
             with single_threaded_blas():
                 message = self._recover(samples, level, start, clock)
@@ -197,6 +217,16 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.converged_ = not message
         if message:
             warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        return self
+
+    def _fit_many(self, samples: Samples, level: float | str, back: Array | None, clock: Clock) -> RobustPhaseRetrieval:
+        """One signal for every column of the responses."""
+        check_many_use(self)
+        fit_many(self, samples, level, clock)
+        if back is not None:
+            self.signal_, self.initial_signal_ = self.signal_ @ back.T, self.initial_signal_ @ back.T
+        self.batches_seen_ = 1
+        self.n_iter_ = len(self.history_)
         return self
 
     def partial_fit(self, A: Any, y: Any) -> RobustPhaseRetrieval:
@@ -217,11 +247,16 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        if np.ndim(y) == 2 and np.shape(y)[1] > 1:
+            raise ValueError(
+                "y has several columns: partial_fit follows one signal. Keep one estimator for each, or fit all samples at once."
+            )
         if not hasattr(self, "signal_"):
             return self.fit(A, y)
         level = check_parameters(self)
         self._seed = as_seed(self.random_state)
         samples = self._check_data(A, y, reset=False, enough=False)
+        check_operator_use(self, samples, method="partial_fit")
         clock = Clock(samples.source)
         used = self.contamination_ if isinstance(level, str) else level
         self.batches_seen_ += 1
@@ -244,14 +279,15 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of shape (m,)
+        ndarray of shape (m,), or (m, p) for p signals
         """
         check_is_fitted(self, "signal_")
         source = open_rows(A)
         validate_data(self, _named(A, source), reset=False, skip_check_array=True)
         source, hidden = hide_extremes(source, self.nonfinite)
-        expected: Array = abs2(project(source, self.signal_)) + self.noise_mean_
-        return np.where(hidden, np.nan, expected)
+        expected: Array = abs2(project(source, self.signal_.T)) + self.noise_mean_
+        expected[hidden] = np.nan
+        return expected
 
     def flag_samples(self, threshold: float = 0.5) -> Array:
         """Which samples of the last fit were treated as bad.
@@ -284,6 +320,10 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n,)
         """
         check_is_fitted(self, "signal_")
+        if self.signal_.ndim == 2:
+            raise ValueError(
+                "standard errors are for one signal; fit the column of y that you need them for by itself."
+            )
         samples = self._check_data(A, y, reset=False)
         if samples.source.dtype.kind == "c":
             raise ValueError(
@@ -301,13 +341,22 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         slopes = influence_slopes(residuals, self._probabilities, self.residual_weights_, self.noise_scale_)
         return sandwich(samples.source, projections, slopes, self.residual_weights_ * residuals)
 
-    def _check_data(self, A: Any, y: Any, *, reset: bool, enough: bool = True) -> Samples:
+    def _check_data(
+        self,
+        A: Any,
+        y: Any,
+        *,
+        reset: bool,
+        enough: bool = True,
+        source: RowSource | None = None,
+        many: bool = False,
+    ) -> Samples:
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: one response for every row of A."
             )
-        source = open_rows(A)
-        samples = check_samples(source, open_responses(y), nonfinite=self.nonfinite, enough=enough)
+        source = open_rows(A) if source is None else source
+        samples = check_samples(source, open_responses(y), nonfinite=self.nonfinite, enough=enough, many=many)
         validate_data(self, _named(A, source), reset=reset, skip_check_array=True)
         return samples
 
@@ -440,6 +489,8 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._note(gradient_record("certificate", certificate.gradient, move, self.signal_, *clock.now()))
 
     def _certify(self, samples: Samples, signal: Array, level: float) -> Certificate:
+        if isinstance(samples.source, OperatorRows):
+            return uncertified(samples.source, samples.responses, signal, self.noise_mean_, self.weights_)
         return certify(
             samples.source,
             samples.responses,
@@ -483,6 +534,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.target_tags.multi_output = self.step == "newton" and self.batches == 1 and self.polish
         # A linear response, which scikit-learn's check of the score has in mind, is none of ours.
         tags.regressor_tags.poor_score = True
         tags.input_tags.allow_nan = self.nonfinite == "drop"

@@ -14,15 +14,17 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
-from robustphase.rows import RowSource, as_source
+from robustphase.rows import OperatorRows, RowSource, as_source
+from robustphase.rows.operators import is_operator
 from robustphase.rows.source import Array
+from robustphase.validation import Samples
 
 
 def open_rows(A: Any) -> RowSource:
     """Covariates as a row source."""
     if isinstance(A, RowSource):
         return A
-    if isinstance(A, (str, os.PathLike)):
+    if isinstance(A, (str, os.PathLike)) or is_operator(A):
         return as_source(A)
     if issparse(A):
         raise TypeError(
@@ -41,6 +43,26 @@ def open_rows(A: Any) -> RowSource:
         if count == 0:
             raise ValueError(f"A is empty: Found array with 0 {what} (shape={shape}) while a minimum of 1 is required.")
     return as_source(A)
+
+
+def check_operator_use(estimator: Any, samples: Samples, *, method: str = "fit") -> None:
+    """Refuse what a linear operator cannot give: everything that looks at single rows."""
+    if not isinstance(samples.source, OperatorRows):
+        return
+    refused = (
+        (method != "fit", f"{method} takes arrays: a batch is screened row by row. Fit the whole operator"),
+        (samples.responses.ndim == 2, "many signals share a screening of rows. Fit the columns of y one by one"),
+        (estimator.whiten, "whiten=True estimates the covariance of rows. Pass whiten=False"),
+        (estimator.step != "newton", f'step={estimator.step!r} needs robust means of rows. Pass step="newton"'),
+        (estimator.batches != 1, f"batches={estimator.batches} cuts out rows. Pass batches=1"),
+        (
+            isinstance(estimator.init, str) and estimator.init != "auto",
+            f'init={estimator.init!r} is for rows of a Gaussian design. Pass init="auto" or a starting point',
+        ),
+    )
+    for wrong, why in refused:
+        if wrong:
+            raise ValueError(f"A is a linear operator, whose rows nobody can look at; {why}, or pass A as an array.")
 
 
 def open_responses(y: Any) -> Array:

@@ -17,6 +17,8 @@ SQUARED_NORMS = (0.15, 0.3, 0.45, 0.65, 0.95, 1.4, 2.2, 3.2)
 NATURAL_SQUARED_NORM = 0.65
 #: Samples that are enough to compare norms.
 SAMPLES = 3000
+#: Samples that are enough where a race follows for every signal anyway.
+SAMPLES_OF_MANY = 1000
 
 
 class Candidates(NamedTuple):
@@ -107,3 +109,32 @@ def _best_of(tried: list[Candidates]) -> tuple[Candidates, Array]:
     columns = np.arange(chosen.size)
     signals, *others = (np.stack(parts)[chosen, ..., columns] for parts in zip(*tried, strict=True))
     return Candidates(signals.T, *others), chosen
+
+
+def profile_norms_of_many(
+    source: RowSource,
+    responses: Array,
+    weights: Array,
+    density: Array,
+    directions: Array,
+    contamination: float,
+    *,
+    unknown_mean: bool,
+    seed: int = 0,
+) -> Candidates:
+    """The best full norm on a grid for the direction of each signal; arguments as for :func:`profile_norms`, in columns."""
+    usable = np.flatnonzero((weights > 0).any(axis=1))
+    if usable.size > SAMPLES_OF_MANY:
+        usable = np.random.default_rng(seed).choice(usable, SAMPLES_OF_MANY, replace=False)
+    squares = abs2(project_rows(source, directions, usable))
+    y, w, f = responses[usable], np.broadcast_to(weights, responses.shape)[usable], density[usable]
+    tried = []
+    for squared_norm in SQUARED_NORMS[SQUARED_NORMS.index(NATURAL_SQUARED_NORM) :]:
+        residuals = y - squared_norm * squares
+        background = np.median(residuals, axis=0) if unknown_mean else np.zeros(directions.shape[1])
+        residuals -= background
+        scales = residual_scales(residuals, w > 0, contamination)
+        ratio = mixture_weights(residuals, f, scales, contamination)[1]
+        value = (w * np.log(ratio)).sum(axis=0) / np.maximum(w.sum(axis=0), 1e-300)
+        tried.append(Candidates(directions * np.sqrt(squared_norm), background, scales, value))
+    return _best_of(tried)[0]

@@ -161,10 +161,11 @@ def spectral_init(
 def pose(samples: Samples, contamination: float | str, *, unknown_mean: bool, seed: int = 0) -> Problem:
     """Screen the covariates and put the responses into natural units."""
     weights = screen_covariates(samples.source, ~samples.dropped, seed=seed)
-    return _in_natural_units(samples, contamination, unknown_mean, weights)
+    return in_natural_units(samples, contamination, unknown_mean, weights)
 
 
-def _in_natural_units(samples: Samples, contamination: float | str, unknown_mean: bool, weights: Array) -> Problem:
+def in_natural_units(samples: Samples, contamination: float | str, unknown_mean: bool, weights: Array) -> Problem:
+    """The problem, with responses over their interquartile range."""
     level = AUTO_CONTAMINATION if isinstance(contamination, str) else max(contamination, LEAST_CONTAMINATION)
     unit = response_unit(samples.responses[~samples.dropped])
     responses = samples.responses / unit
@@ -188,7 +189,7 @@ def start_candidates(
         screen=(lambda w: screen_directions(samples.source, w, seed=seed)) if normal else None,
         seed=seed,
     )
-    problem = _in_natural_units(samples, contamination, unknown_mean, weights)
+    problem = in_natural_units(samples, contamination, unknown_mean, weights)
     full, shrunken = profile_norms(
         problem.source,
         problem.responses,

@@ -10,15 +10,15 @@ squares, ``noise`` fits the law of clean residuals for the last, efficient step.
 """
 
 from robustphase.likelihood.mixture import mixture_weights, residual_scales, score
-from robustphase.likelihood.noise import NoiseLaw, count_bad, moderate_law
+from robustphase.likelihood.noise import NoiseLaw, cautious_law, count_bad
 from robustphase.likelihood.responses import density_floor, response_density
 
 __all__ = [
     "NoiseLaw",
+    "cautious_law",
     "count_bad",
     "density_floor",
     "mixture_weights",
-    "moderate_law",
     "residual_scales",
     "response_density",
     "score",

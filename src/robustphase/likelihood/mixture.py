@@ -24,11 +24,15 @@ TINY_SCALE = 1e-12
 
 
 def residual_scales(residuals: Array, active: Array, contamination: float) -> Array:
-    """Scale of the clean residuals of each candidate, from the smallest ``0.9 (1 − ε)`` of them, shape (k,)."""
+    """Scale of the clean residuals of each candidate, from the smallest ``0.9 (1 − ε)`` of them, shape (k,).
+
+    ``active`` says which samples count: of shape (m,), (m, 1) or (m, k).
+    """
     scales = np.empty(residuals.shape[1])
+    chosen = np.broadcast_to(active if active.ndim == 2 else active[:, np.newaxis], residuals.shape)
     # One candidate at a time: a copy of all residuals would be the largest array of a fit.
     for index, column in enumerate(residuals.T):
-        sizes = np.abs(column[active])
+        sizes = np.abs(column[chosen[:, index]])
         rank = min(int(LEVEL * (1 - contamination) * sizes.size), sizes.size - 1)
         sizes.partition(rank)
         scales[index] = max(sizes[rank] / _QUANTILE, TINY_SCALE)
@@ -43,7 +47,7 @@ def mixture_weights(residuals: Array, density: Array, scales: Array, contaminati
     spread += 1
     # In this order, and in place: the arrays of all candidates are the largest of a fit.
     total = ((1 - contamination) * _PEAK / scales) / (spread * spread)
-    total /= density[:, np.newaxis]
+    total /= density if density.ndim == 2 else density[:, np.newaxis]
     weights = total / spread
     total += contamination
     weights /= total

@@ -29,6 +29,8 @@ LEAST = 0.002
 TINY_SCALE = 1e-13
 #: Most rounds of counting bad samples, and the relative change of the scale at which the count is over.
 COUNTS, COUNTED = 20, 1e-3
+#: Standardised residuals beyond this are this large: their squares still fit into single precision.
+LARGEST = 1e15
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -106,9 +108,13 @@ class Judged(NamedTuple):
     tally: Tally
 
 
-def moderate_law(scales: Array, shares: Array) -> NoiseLaw:
-    """Where a fit begins: no skew, and tails between those of a normal and of a Cauchy density."""
-    return NoiseLaw(scales, np.full(scales.shape, 0.2), np.zeros(scales.shape), shares)
+def cautious_law(scales: Array, shares: Array) -> NoiseLaw:
+    """Where a fit begins: no skew, and nearly normal tails.
+
+    Where bad responses lie just outside the noise there are two ways to explain them, as bad or as the tail of the noise, and
+    each holds on to itself. Beginning with light tails they count as bad, unless the noise has such tails all around.
+    """
+    return NoiseLaw(scales, np.full(scales.shape, LIGHTEST), np.zeros(scales.shape), shares)
 
 
 def judge(residuals: Array, density: Array, law: NoiseLaw, weights: Array) -> Judged:
@@ -119,46 +125,56 @@ def judge(residuals: Array, density: Array, law: NoiseLaw, weights: Array) -> Ju
     residuals : ndarray of shape (m, k)
         Response minus prediction.
     density : ndarray of shape (m, 1) or (m, k)
-        Density of bad responses.
+        Density of bad responses. Its precision is that of the judgement: in single precision logarithms are several times
+        as fast, and seven digits of a doubt are enough where no rounding may be noticed.
     law : NoiseLaw
         The laws of the columns.
-    weights : ndarray of shape (m, 1)
+    weights : ndarray of shape (m, 1) or (m, k)
         Weights of the covariates.
     """
     degrees, skews, scales = law.degrees, law.skews, np.maximum(law.scales, TINY_SCALE)
     log_peak = gammaln((degrees + 1) / 2) - gammaln(degrees / 2) - 0.5 * np.log(degrees * np.pi)
     log_factor = log_peak + np.log((1 - law.shares) * 2 / (1 + skews) / scales)
+    precision = density.dtype
     # Few operations, and in place: with one column a block is so small that each of them costs more than its arithmetic.
     positive = residuals > 0
-    stretch = np.where(positive, skews**-2, 1.0)
-    base = residuals / scales
+    stretch = np.where(positive, skews**-2, 1.0).astype(precision, copy=False)
+    base = (residuals / scales).astype(precision, copy=False)
+    np.clip(base, -LARGEST, LARGEST, out=base)
     base *= base
     base *= stretch
-    base /= degrees
-    base += 1.0
+    base *= law.tails.astype(precision)
+    base += 1
     logarithms = np.log(base)
-    likely = logarithms * (-(degrees + 1) / 2)
-    likely += log_factor
+    likely = logarithms * (-(degrees + 1) / 2).astype(precision)
+    likely += log_factor.astype(precision)
     np.exp(likely, out=likely)
-    clean = likely / (likely + law.shares * density)
+    clean = density * law.shares.astype(precision)
+    clean += likely
+    np.divide(likely, clean, out=clean)
     counted = weights * clean
     # u = (ν + 1)/(ν + q) is (1 + 1/ν) over the base; the stretch above zero divides the weights as it did the squares.
     shrunk = clean / base
     np.divide(counted, base, out=base)
-    total, kept = counted.sum(axis=0), base.sum(axis=0)
-    above, kept_above = (counted * positive).sum(axis=0), (base * positive).sum(axis=0)
+    total, kept = _sums(counted), _sums(base)
+    above, kept_above = _sums(counted * positive), _sums(base * positive)
     shrunk *= stretch
-    shrunk *= 1 + 1 / degrees
+    shrunk *= (1 + law.tails).astype(precision)
     spread = (degrees + 1) * scales**2
     tally = Tally(
-        np.broadcast_to(weights.sum(axis=0), total.shape),
+        np.broadcast_to(_sums(weights), total.shape),
         total,
         spread * ((total - above) - (kept - kept_above)),
         spread * skews**2 * (above - kept_above),
-        (counted * logarithms).sum(axis=0),
+        _sums(counted * logarithms),
         total - kept,
     )
     return Judged(clean, shrunk, tally)
+
+
+def _sums(values: Array) -> Array:
+    sums: Array = values.sum(axis=0, dtype=np.float64)
+    return sums
 
 
 def renew(law: NoiseLaw, tally: Tally, most: float) -> NoiseLaw:
@@ -211,18 +227,23 @@ def count_bad(residuals: Array, density: Array, weights: Array, law: NoiseLaw, m
         Residuals of k signals.
     density : ndarray of shape (m, 1) or (m, k)
         Density of bad responses.
-    weights : ndarray of shape (m, 1)
+    weights : ndarray of shape (m, 1) or (m, k)
         Weights of the covariates.
     law : NoiseLaw
         Where to start.
     most : float
         Largest share of bad samples.
     """
+    # In units of the scale, because single precision, with which many columns have to do, has no room for all units.
+    precision = np.float64 if residuals.shape[1] == 1 else np.float32
+    residuals = (residuals / law.scales).astype(precision)
+    density, weights = (density * law.scales).astype(precision), weights.astype(precision)
+    law = law._replace(scales=np.ones_like(law.scales))
     judged = judge(residuals, density, law, weights)
     for _ in range(COUNTS):
-        bad = (weights * (judged.clean < 0.5)).sum(axis=0) / weights.sum()
+        bad = _sums(weights * (judged.clean < 0.5)) / _sums(weights)
         last, law = law, renew(law, judged.tally, most)._replace(shares=np.clip(bad, LEAST, max(most, LEAST)))
         judged = judge(residuals, density, law, weights)
         if np.all(np.abs(law.scales - last.scales) <= COUNTED * law.scales) and np.allclose(law.shares, last.shares):
             break
-    return judged.clean
+    return judged.clean.astype(np.float64)

@@ -79,13 +79,23 @@ def certify(
         Which robust mean to take where these weights do not settle the matter, and where there are none.
     """
     view = gradient_points(source, responses, signal, background=background)
-    if weights is not None and mean_estimator == "filter":
+    if weights is not None and (weights >= 0.5).any() and mean_estimator == "filter":
         gradient = weighted_gradient(view, (weights >= 0.5).astype(np.float64), signal)
-        certificate = _judge(signal, gradient, max(contamination, gradient.removed), unknown_mean=unknown_mean)
+        certificate = judge_gradient(signal, gradient, max(contamination, gradient.removed), unknown_mean=unknown_mean)
         if certificate.moved == 0:
             return certificate
     gradient = robust_gradient(view, contamination, mean_estimator=mean_estimator, random_state=random_state)
-    return _judge(signal, gradient, contamination, unknown_mean=unknown_mean)
+    return judge_gradient(signal, gradient, contamination, unknown_mean=unknown_mean)
+
+
+def uncertified(source: RowSource, responses: Array, signal: Array, background: float, weights: Array) -> Certificate:
+    """The evidence of the gradient for a linear operator: its mean and worst variance, without a radius.
+
+    The radius rests on the curvature of a Gaussian design, which an operator need not have, and on a filter that looks at rows.
+    """
+    view = gradient_points(source, responses, signal, background=background)
+    gradient = weighted_gradient(view, (weights >= 0.5).astype(np.float64), signal)
+    return Certificate(signal, np.nan, 0.0, gradient)
 
 
 def weighted_gradient(view: ScaledRows, weights: Array, signal: Array) -> MeanResult:
@@ -103,7 +113,8 @@ def weighted_gradient(view: ScaledRows, weights: Array, signal: Array) -> MeanRe
     return MeanResult(
         location=mean,
         weights=weights,
-        top_variance=float(worst.variances[0]),
+        # No direction is left where all gradients coincide.
+        top_variance=float(worst.variances[0]) if worst.variances.size else 0.0,
         removed=removed,
         contamination=removed,
         n_iter=1,
@@ -113,7 +124,8 @@ def weighted_gradient(view: ScaledRows, weights: Array, signal: Array) -> MeanRe
     )
 
 
-def _judge(signal: Array, gradient: MeanResult, contamination: float, *, unknown_mean: bool) -> Certificate:
+def judge_gradient(signal: Array, gradient: MeanResult, contamination: float, *, unknown_mean: bool) -> Certificate:
+    """The ball that a robust mean of the gradients vouches for, and the signal brought back into it."""
     power = float(np.linalg.norm(signal)) ** 2
     displacement = newton_step(signal, gradient.location, noise_mean="unknown" if unknown_mean else "zero")
     offset = float(np.linalg.norm(displacement))

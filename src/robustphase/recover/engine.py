@@ -16,7 +16,9 @@ from robustphase.descend.race import Field, distinct_signals, line_up, race
 from robustphase.descend.relaxation import Relaxation
 from robustphase.initialise import Problem, pose, start_candidates
 from robustphase.initialise.start import AUTO_CONTAMINATION
-from robustphase.likelihood import count_bad, density_floor, moderate_law, response_density
+from robustphase.initialise.structured import normalised, pose_structured, structured_candidates
+from robustphase.likelihood import cautious_law, count_bad, density_floor, response_density
+from robustphase.rows import OperatorRows
 from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
 from robustphase.validation import Samples
@@ -154,25 +156,35 @@ def recover(
     seed : int, default=0
         For first guesses and subsamples.
     """
+    size = 1.0
+    if isinstance(samples.source, OperatorRows):
+        # Rows of an operator have any size; those of a design are standard normal, and every stage counts on that.
+        samples, size = normalised(samples)
+        start = start if start is None else size * start
     # Between the passes there are only small matrices, on which several threads would wait for each other.
     with single_threaded_blas():
         result = _recover(samples, contamination, unknown_mean, start, with_polish, seed)
         if isinstance(contamination, str) and result.contamination > AUTO_CONTAMINATION:
             level = min(result.contamination + AUTO_MARGIN, AUTO_MOST)
             result = _recover(samples, level, unknown_mean, start, with_polish, seed)
-    return result
+    return replace(result, signal=result.signal / size, initial_signal=result.initial_signal / size)
 
 
 def _recover(
     samples: Samples, contamination: float | str, unknown_mean: bool, start: Array | None, with_polish: bool, seed: int
 ) -> Recovery:
     began = perf_counter()
+    structured = isinstance(samples.source, OperatorRows)
     if start is None:
-        problem, candidates = start_candidates(samples, contamination, unknown_mean=unknown_mean, seed=seed)
+        look_for = structured_candidates if structured else start_candidates
+        problem, candidates = look_for(samples, contamination, unknown_mean=unknown_mean, seed=seed)
         data = _data_of(problem)
         field = line_up(data, *candidates)
     else:
-        problem = pose(samples, contamination, unknown_mean=unknown_mean, seed=seed)
+        if structured:
+            problem = pose_structured(samples, contamination, unknown_mean=unknown_mean)
+        else:
+            problem = pose(samples, contamination, unknown_mean=unknown_mean, seed=seed)
         data = _data_of(problem)
         field = line_up(data, (start / np.sqrt(problem.unit))[:, np.newaxis], np.zeros(1))
     diary = _Diary(problem, began)
@@ -309,7 +321,7 @@ def choose(data: Data, fit: Fit) -> int:
 def _polish_consistently(data: Data, signal: Array, background: float, scale: float) -> tuple[Polished, Data]:
     """Polish; give up samples that contradict the others about the norm; polish again if there were any."""
     data = data._replace(density=response_density(data.responses, POLISH_FLOOR))
-    law = moderate_law(np.array([scale]), np.array([data.contamination]))
+    law = cautious_law(np.array([scale]), np.array([data.contamination]))
     first = polish(data, signal[:, np.newaxis], np.array([background]), law)
     power = float(np.linalg.norm(first.signals)) ** 2
     kept = consistent_samples(first.projections[:, 0], first.residuals[:, 0], first.weights[:, 0] * data.weights, power)

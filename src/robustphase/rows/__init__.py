@@ -13,23 +13,32 @@ Three ideas, one module each:
   every vector the paper averages is one, and robust means need nothing but its five passes.
 
 ``formats`` opens files (``npy``, ``npz``, ``hdf5``, ``zarr_arrays``, ``parquet``) as sources that read ahead (``readahead``).
-``extremes`` finds rows too large to square; ``wrapped`` hides them, turns the rows, or moves the origin.
+``dask_arrays`` leaves the rows on the workers of a cluster (``cluster``, ``placement``, ``shards``) and sends them the kernels
+(``parcels``). ``extremes`` finds rows too large to square; ``wrapped`` hides them, turns the rows, or moves the origin.
+``operators`` takes linear operators, whose rows nobody can look at. ``journal`` remembers the passes of a run, so that it can go
+on after it was cut off.
 """
 
+from robustphase.rows.dask_arrays import DaskRows
 from robustphase.rows.errors import DataError
 from robustphase.rows.extremes import extreme_rows, row_peaks
 from robustphase.rows.formats import open_rows_at
+from robustphase.rows.journal import JournalledRows
 from robustphase.rows.memory import MemoryRows
 from robustphase.rows.opening import as_source
+from robustphase.rows.operators import OperatorRows
 from robustphase.rows.passes import adjoint, paired_loss_gradient, project, rows_at, squared_loss_gradient, sweep
 from robustphase.rows.source import Parts, RowSource
 from robustphase.rows.views import ScaledRows
 from robustphase.rows.wrapped import MaskedRows, ShiftedRows, TransformedRows
 
 __all__ = [
+    "DaskRows",
     "DataError",
+    "JournalledRows",
     "MaskedRows",
     "MemoryRows",
+    "OperatorRows",
     "Parts",
     "RowSource",
     "ScaledRows",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from threading import Lock
 
@@ -59,17 +59,20 @@ class BlockedRows(RowSource):
         edges = np.linspace(0, count, min(threads, max(1, count)) + 1).astype(int)
         return [(int(low), int(high)) for low, high in pairwise(edges)]
 
+    def _blocks(self, low: int, high: int, strands: int) -> Iterable[tuple[int, int]]:
+        """Cut a stretch into blocks."""
+        step = self._rows_per_block(strands)
+        return [(start, min(start + step, high)) for start in range(low, high, step)]
+
     def _reduce(self, kernel: Kernel, per_row: Sequence[Array], strands: int) -> Parts:
         count = self.shape[0] // strands
         offsets = [strand * count for strand in range(strands)]
-        step = self._rows_per_block(strands)
         gathered = _GatheredRows(count)
 
         def sweep_stretch(stretch: tuple[int, int]) -> tuple[Array, ...]:
             low, high = stretch
             totals: tuple[Array, ...] = ()
-            for start in range(low, high, step):
-                stop = min(start + step, high)
+            for start, stop in self._blocks(low, high, strands):
                 blocks = [self.read(offset + start, offset + stop) for offset in offsets]
                 parts = kernel(*blocks, *[values[start:stop] for values in per_row])
                 totals = add_sums(totals, parts.sums)

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from robustphase.rows.dask_arrays import DaskRows
 from robustphase.rows.disk import MappedRows
 from robustphase.rows.formats import open_rows_at
 from robustphase.rows.hdf5 import Hdf5Rows
 from robustphase.rows.memory import MemoryRows
+from robustphase.rows.operators import OperatorRows, is_operator
 from robustphase.rows.source import RowSource
 from robustphase.rows.zarr_arrays import ZarrRows
 
@@ -22,7 +24,9 @@ def as_source(rows: Any, *, name: str = "A") -> RowSource:
     ----------
     rows : RowSource, array-like of shape (m, n), or path
         The rows. Arrays are not copied. Memory maps, h5py datasets, zarr arrays, and files given by a path (see
-        :func:`robustphase.rows.open_rows_at`) are read block by block and never loaded whole.
+        :func:`robustphase.rows.open_rows_at`) are read block by block and never loaded whole. Dask arrays stay on the
+        workers of the current client (see :class:`robustphase.rows.DaskRows`). Linear operators are never made into rows (see
+        :class:`robustphase.rows.OperatorRows`).
     name : str
         What to call the argument in error messages.
 
@@ -38,6 +42,10 @@ def as_source(rows: Any, *, name: str = "A") -> RowSource:
         return Hdf5Rows(rows)
     if _comes_from(rows, "zarr", "Array"):
         return ZarrRows(rows)
+    if _comes_from(rows, "dask", "Array"):
+        return DaskRows(rows)
+    if is_operator(rows):
+        return OperatorRows(rows)
     array = rows if isinstance(rows, np.memmap) else np.asarray(rows)
     if array.dtype.kind not in "fciub":
         msg = f"{name} must hold numbers, got dtype {array.dtype}. Convert it, for example {name}.astype(float)."

@@ -12,24 +12,35 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robustphase.rows.operators import OperatorBlock
 from robustphase.rows.source import Array, Parts, RowSource
 
 DOUBLE = (np.dtype(np.float64), np.dtype(np.complex128))
 
 
-def project_block(block: Array, vectors: Array) -> Array:
+def project_block(block: Array | OperatorBlock, vectors: Array) -> Array:
     """``B V`` in double precision."""
     if vectors.ndim == 2 and vectors.shape[1] == 1:
         # A matrix-vector product reads the block once at full speed; a matrix product with one column does not.
         return project_block(block, vectors[:, 0])[:, np.newaxis]
-    product: Array = np.dot(block, _in_type_of(block, vectors))
+    product = multiply_block(block, vectors if isinstance(block, OperatorBlock) else _in_type_of(block, vectors))
     return product if product.dtype in DOUBLE else product.astype(np.result_type(product, np.float64))
 
 
-def adjoint_block(block: Array, coefficients: Array) -> Array:
+def multiply_block(block: Array | OperatorBlock, vectors: Array) -> Array:
+    """``B V`` in the precision of both."""
+    if isinstance(block, OperatorBlock):
+        return block.project(vectors)
+    product: Array = np.dot(block, vectors)
+    return product
+
+
+def adjoint_block(block: Array | OperatorBlock, coefficients: Array) -> Array:
     """``Bᴴ C``: coefficients (b,) or (b, k), result (n,) or (n, k)."""
     if coefficients.ndim == 2 and coefficients.shape[1] == 1:
         return adjoint_block(block, coefficients[:, 0])[:, np.newaxis]
+    if isinstance(block, OperatorBlock):
+        return block.adjoint(coefficients)
     # (Cᴴ B)ᴴ conjugates only the small factors; Bᴴ would copy the block.
     row_major: Array = np.dot(_in_type_of(block, coefficients).conj().T, block)
     return row_major.conj().T
@@ -62,12 +73,12 @@ def project(source: RowSource, vectors: Array) -> Array:
 
 def project_rows(source: RowSource, vectors: Array, indices: Array) -> Array:
     """Projections of a few rows, in the order of ``indices`` (distinct), shape (len(indices), k): one pass."""
-    slots = np.full(source.shape[0], -1)
-    slots[indices] = np.arange(len(indices))
+    slots, count = np.full(source.shape[0], -1), len(indices)
+    slots[indices] = np.arange(count)
 
     def kernel(block: Array, slot: Array) -> Parts:
         chosen = slot >= 0
-        picked = np.zeros((len(indices), vectors.shape[1]), np.result_type(block.dtype, vectors.dtype, np.float64))
+        picked = np.zeros((count, vectors.shape[1]), np.result_type(block.dtype, vectors.dtype, np.float64))
         picked[slot[chosen]] = project_block(block[chosen], vectors)
         return Parts(sums=(picked,))
 
@@ -93,11 +104,11 @@ def adjoint(source: RowSource, coefficients: Array) -> Array:
 
 def rows_at(source: RowSource, indices: Array) -> Array:
     """A few rows of the source, in the order of ``indices`` (distinct), shape (k, n): one pass."""
-    slots = np.full(source.shape[0], -1)
-    slots[indices] = np.arange(len(indices))
+    slots, count = np.full(source.shape[0], -1), len(indices)
+    slots[indices] = np.arange(count)
 
     def kernel(block: Array, slot: Array) -> Parts:
-        picked = np.zeros((len(indices), source.shape[1]), block.dtype)
+        picked = np.zeros((count, block.shape[1]), block.dtype)
         picked[slot[slot >= 0]] = block[slot >= 0]
         return Parts(sums=(picked,))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from robustphase.rows.operators import OperatorBlock
 from robustphase.rows.source import Array
 
 
@@ -30,7 +31,12 @@ def scratch(purpose: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array
 
 
 def in_single_precision(block: Array) -> Array:
-    """The block in single precision, in memory that the next block of this thread overwrites."""
+    """The block in single precision, in memory that the next block of this thread overwrites.
+
+    Rows of an operator come as they are: their products follow the precision of the vectors, where the operator allows.
+    """
+    if isinstance(block, OperatorBlock):
+        return block
     single = np.dtype(np.complex64 if block.dtype.kind == "c" else np.float32)
     if block.dtype == single:
         return block

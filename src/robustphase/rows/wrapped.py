@@ -1,17 +1,22 @@
 """Sources seen through a change of each block: rows hidden, turned, or seen from another origin.
 
-A wrapper composes its change with the kernel, so it works on any source, wherever the rows live.
+A wrapper composes its change with the kernel, so it works on any source, wherever the rows live. The composed kernel holds what
+the change needs and not the wrapper, so that it can be sent to where the rows are.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from threading import local
 
 import numpy as np
 
 from robustphase.rows.source import Array, Kernel, Parts, RowSource
+
+Change = Callable[..., Array]
+"""``change(block, room, *needs)``: the block as the kernel shall see it, written to ``room``, or the block itself."""
 
 
 class WrappedRows(RowSource):
@@ -25,36 +30,47 @@ class WrappedRows(RowSource):
     def __init__(self, source: RowSource) -> None:
         self.source = source
         self.shape, self.dtype = source.shape, source.dtype
-        self._scratch = local()
+        self._rooms = _Rooms()
 
     @abstractmethod
-    def _change(self, block: Array, room: Array, *needs: Array) -> Array:
-        """The block as the kernel shall see it: written to ``room``, or ``block`` itself if nothing changes."""
-
-    def _room(self, strand: int, block: Array) -> Array:
-        """Memory for a changed block, kept by each thread.
-
-        Asking the system for it anew for every block costs more than the arithmetic on the block.
-        """
-        rooms: dict[int, Array] = self._scratch.__dict__.setdefault("rooms", {})
-        if strand not in rooms or rooms[strand].shape[0] < block.shape[0]:
-            rooms[strand] = np.empty_like(block, order="C")
-        return rooms[strand][: block.shape[0]]
+    def _change(self) -> Change:
+        """How a block is changed; the function must not refer to the source."""
 
     def _reduce(self, kernel: Kernel, per_row: Sequence[Array], strands: int) -> Parts:
         count = self.shape[0] // strands
         needs = [array[strand * count : (strand + 1) * count] for strand in range(strands) for array in self._needs]
-        width = len(self._needs)
+        width, change, rooms = len(self._needs), self._change(), self._rooms
 
         def on_changed(*arguments: Array) -> Parts:
             blocks, rest = arguments[:strands], arguments[strands:]
             changed = [
-                self._change(block, self._room(strand, block), *rest[strand * width : (strand + 1) * width])
+                change(block, rooms.of(strand, block), *rest[strand * width : (strand + 1) * width])
                 for strand, block in enumerate(blocks)
             ]
             return kernel(*changed, *rest[strands * width :])
 
         return self.source.reduce(on_changed, [*needs, *per_row], strands=strands)
+
+
+class _Rooms:
+    """Memory for changed blocks, kept by each thread.
+
+    Asking the system for it anew for every block costs more than the arithmetic on the block.
+    """
+
+    def __init__(self) -> None:
+        self._local = local()
+
+    def of(self, strand: int, block: Array) -> Array:
+        """Room for one block of a strand; what is in it does not matter."""
+        rooms: dict[int, Array] = self._local.__dict__.setdefault("rooms", {})
+        if strand not in rooms or rooms[strand].shape[0] < block.shape[0]:
+            rooms[strand] = np.empty_like(block, order="C")
+        return rooms[strand][: block.shape[0]]
+
+    def __reduce__(self) -> tuple[type[_Rooms], tuple[()]]:
+        # What threads keep here means nothing in another process.
+        return _Rooms, ()
 
 
 class MaskedRows(WrappedRows):
@@ -77,13 +93,16 @@ class MaskedRows(WrappedRows):
         self.hidden = hidden.astype(bool)
         self._needs = (self.hidden,)
 
-    def _change(self, block: Array, room: Array, *needs: Array) -> Array:
-        (hidden,) = needs
-        if not hidden.any():
-            return block
-        np.copyto(room, block)
-        room[hidden] = 0
-        return room
+    def _change(self) -> Change:
+        return _hide
+
+
+def _hide(block: Array, room: Array, hidden: Array) -> Array:
+    if not hidden.any():
+        return block
+    np.copyto(room, block)
+    room[hidden] = 0
+    return room
 
 
 class TransformedRows(WrappedRows):
@@ -104,8 +123,12 @@ class TransformedRows(WrappedRows):
             raise ValueError(f"matrix must have shape ({n}, {n}), got {matrix.shape}")
         self.matrix = np.ascontiguousarray(matrix, source.dtype)
 
-    def _change(self, block: Array, room: Array, *needs: Array) -> Array:
-        return np.dot(block, self.matrix, out=room)
+    def _change(self) -> Change:
+        return partial(_turn, self.matrix)
+
+
+def _turn(matrix: Array, block: Array, room: Array) -> Array:
+    return np.dot(block, matrix, out=room)
 
 
 class ShiftedRows(WrappedRows):
@@ -128,6 +151,9 @@ class ShiftedRows(WrappedRows):
             raise ValueError(f"origin must have one number per column, shape ({source.shape[1]},), got {origin.shape}")
         self.origin = origin.astype(source.dtype, copy=False)
 
-    def _change(self, block: Array, room: Array, *needs: Array) -> Array:
-        np.subtract(block, self.origin, out=room)
-        return room
+    def _change(self) -> Change:
+        return partial(_shift, self.origin)
+
+
+def _shift(origin: Array, block: Array, room: Array) -> Array:
+    return np.subtract(block, origin, out=room)

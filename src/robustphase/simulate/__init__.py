@@ -12,6 +12,7 @@ So every attack means the same thing at every scale. Nothing is global: all rand
 from robustphase.simulate.adversaries import ADVERSARIES, Adversary, CleanSample, Rewrite
 from robustphase.simulate.corruption import Contaminated, corrupt
 from robustphase.simulate.designs import gaussian_design
+from robustphase.simulate.diffraction import CodedDiffraction
 from robustphase.simulate.noises import NOISES, Noise, draw_noise, lognormal, mixture, pareto, student
 from robustphase.simulate.oracle import Batch, SampleOracle
 from robustphase.simulate.signals import image_signal, random_signal, sparse_signal
@@ -23,6 +24,7 @@ __all__ = [
     "Adversary",
     "Batch",
     "CleanSample",
+    "CodedDiffraction",
     "Contaminated",
     "Noise",
     "Rewrite",

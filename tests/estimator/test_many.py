@@ -1,0 +1,178 @@
+"""Many signals behind one design: the same answers as one by one, with everything that is each signal's own."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+
+from robustphase import RobustPhaseRetrieval, distance
+from robustphase.recover import many as many_module
+
+N, M, P = 24, 1200, 5
+
+
+def gaussian(rng, complex_data):
+    def draw(*shape):
+        if complex_data:
+            return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)) / np.sqrt(2)
+        return rng.standard_normal(shape)
+
+    return draw
+
+
+def make(seed=0, *, complex_data=False, background=0.0, noise=0.2, p=P):
+    """Signals of different norms; a different twentieth of the responses and the same fiftieth of the patterns are wrong."""
+    rng = np.random.default_rng(seed)
+    draw = gaussian(rng, complex_data)
+    A, X = draw(M, N), draw(N, p) / np.sqrt(N) * rng.uniform(0.3, 3.0, p)
+    Y = np.abs(A @ X) ** 2
+    Y += (background + noise * rng.standard_t(4, (M, p))) * np.linalg.norm(X, axis=0) ** 2
+    observed, wrong = A.copy(), rng.choice(M, M // 50, replace=False)
+    observed[wrong] = draw(wrong.size, N)
+    for column in Y.T:
+        bad = rng.choice(M, M // 20, replace=False)
+        column[bad] = rng.permutation(column[bad]) * rng.uniform(0, 4, bad.size)
+    return observed, Y, X
+
+
+@pytest.mark.parametrize("complex_data", [False, True], ids=["real", "complex"])
+@pytest.mark.parametrize("noise_mean", ["zero", "unknown"])
+def test_answers_are_those_of_separate_fits(complex_data, noise_mean):
+    A, Y, X = make(complex_data=complex_data, background=2.0 if noise_mean == "unknown" else 0.0)
+    model = RobustPhaseRetrieval(0.1, noise_mean=noise_mean).fit(A, Y)
+    assert model.signal_.shape == (P, N)
+    assert model.converged_.all()
+    for k in range(P):
+        alone = RobustPhaseRetrieval(0.1, noise_mean=noise_mean).fit(A, Y[:, k])
+        assert distance(model.signal_[k], alone.signal_, relative=True) < 1e-6
+        assert distance(model.signal_[k], X[:, k], relative=True) < 0.15
+        assert model.noise_mean_[k] == pytest.approx(alone.noise_mean_, rel=1e-3, abs=1e-9)
+        # Samples close to the decision may be counted either way.
+        assert np.mean((model.weights_[:, k] < 0.5) != (alone.weights_ < 0.5)) < 0.01
+
+
+def test_every_attribute_has_one_entry_per_signal():
+    A, Y, _ = make()
+    model = RobustPhaseRetrieval("auto").fit(A, Y)
+    assert model.weights_.shape == model.residual_weights_.shape == model.predict(A).shape == (M, P)
+    assert model.initial_signal_.shape == (P, N)
+    for values in (model.noise_mean_, model.noise_scale_, model.contamination_, model.certificate_, model.converged_):
+        assert values.shape == (P,)
+    assert model.flag_samples().shape == (M, P)
+    assert model.history_[-1].passes < 120
+    assert np.isfinite(model.score(A, Y))
+
+
+def test_a_bad_response_is_one_signals_own_and_a_bad_row_is_everybodys():
+    A, Y, X = make()
+    Y[3, 1] = np.nan
+    A[7] = np.inf
+    model = RobustPhaseRetrieval(0.1, nonfinite="drop").fit(A, Y)
+    assert_array_equal(model.weights_[7], 0.0)
+    assert model.weights_[3, 1] == 0.0
+    assert model.weights_[3, 0] > 0
+    assert max(distance(model.signal_[k], X[:, k], relative=True) for k in range(P)) < 0.15
+    assert np.isnan(model.predict(A)[7]).all()
+
+
+def test_scaling_one_column_scales_one_signal():
+    A, Y, _ = make()
+    first = RobustPhaseRetrieval(0.1).fit(A, Y)
+    scaled = RobustPhaseRetrieval(0.1).fit(A, Y * np.array([1.0, 1e-12, 1e12, 4.0, 1.0]))
+    for k, factor in enumerate((1.0, 1e-6, 1e6, 2.0, 1.0)):
+        assert distance(scaled.signal_[k], factor * first.signal_[k], relative=True) < 1e-5
+
+
+def test_a_fooled_start_is_noticed_and_recovered_with_care():
+    A, Y, X = make(noise=0.1)
+    rng = np.random.default_rng(1)
+    # A second signal on a fifth of the samples of one column, those where its responses are largest.
+    decoy = rng.standard_normal(N)
+    decoy *= 2 * np.linalg.norm(X[:, 0]) / np.linalg.norm(decoy)
+    energy = (A @ decoy) ** 2
+    rows = np.argsort(-energy)[: M // 5]
+    Y[rows, 0] = energy[rows]
+    model = RobustPhaseRetrieval(0.25).fit(A, Y)
+    alone = RobustPhaseRetrieval(0.25).fit(A, Y[:, 0])
+    assert distance(alone.signal_, X[:, 0], relative=True) < 0.3
+    assert distance(model.signal_[0], X[:, 0], relative=True) < 0.3
+
+
+def test_a_column_without_any_signal_is_recovered_by_itself(monkeypatch):
+    A, Y, _ = make()
+    Y[:, 2] = np.random.default_rng(0).standard_normal(M)
+    calls = []
+    recover = many_module.recover
+    monkeypatch.setattr(many_module, "recover", lambda *a, **k: calls.append(1) or recover(*a, **k))
+    with warnings.catch_warnings():
+        # Pure noise may or may not settle.
+        warnings.simplefilter("ignore")
+        RobustPhaseRetrieval(0.1).fit(A, Y)
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("complex_data", [False, True], ids=["real", "complex"])
+@pytest.mark.parametrize("noise_mean", ["zero", "unknown"])
+@pytest.mark.parametrize("value", [0.0, 7.0])
+def test_a_column_of_equal_responses_has_no_signal_and_disturbs_no_other(complex_data, noise_mean, value):
+    A, Y, X = make(complex_data=complex_data, background=2.0 if noise_mean == "unknown" else 0.0)
+    Y[:, 2] = value
+    with pytest.warns(ConvergenceWarning, match=r"1 of 5 columns of y \(the first is column 2\) hold no signal"):
+        model = RobustPhaseRetrieval(0.1, noise_mean=noise_mean).fit(A, Y)
+    assert_array_equal(model.signal_[2], 0.0)
+    assert model.certificate_[2] == np.inf
+    assert_array_equal(model.converged_, np.arange(P) != 2)
+    assert max(distance(model.signal_[k], X[:, k], relative=True) for k in range(P) if k != 2) < 0.15
+
+
+def test_groups_of_signals_give_the_same_answers(monkeypatch):
+    A, Y, _ = make()
+    whole = RobustPhaseRetrieval(0.1).fit(A, Y)
+    monkeypatch.setattr(many_module, "NUMBERS", 2 * M)
+    grouped = RobustPhaseRetrieval(0.1).fit(A, Y)
+    for k in range(P):
+        assert distance(whole.signal_[k], grouped.signal_[k], relative=True) < 1e-6
+
+
+def test_the_order_of_the_signals_does_not_matter():
+    A, Y, _ = make()
+    order = np.array([3, 0, 4, 1, 2])
+    first, second = RobustPhaseRetrieval(0.1).fit(A, Y), RobustPhaseRetrieval(0.1).fit(A, Y[:, order])
+    for k in range(P):
+        assert distance(second.signal_[k], first.signal_[order[k]], relative=True) < 1e-6
+    assert_allclose(second.certificate_, first.certificate_[order], rtol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "what"),
+    [
+        ({"step": "paper"}, "step='paper'"),
+        ({"batches": 2}, "batches=2"),
+        ({"init": "mean"}, "an init of your own"),
+        ({"polish": False}, "polish=False"),
+        ({"mean_estimator": "mmw"}, "mean_estimator='mmw'"),
+    ],
+)
+def test_what_works_for_one_signal_only_is_refused(parameters, what):
+    A, Y, _ = make(p=2)
+    with pytest.raises(ValueError, match=what):
+        RobustPhaseRetrieval(0.1, **parameters).fit(A, Y)
+
+
+def test_streams_and_standard_errors_are_for_one_signal():
+    A, Y, _ = make(p=2)
+    with pytest.raises(ValueError, match="partial_fit follows one signal"):
+        RobustPhaseRetrieval(0.1).partial_fit(A, Y)
+    with pytest.raises(ValueError, match="standard errors are for one signal"):
+        RobustPhaseRetrieval(0.1).fit(A, Y).standard_errors(A, Y)
+
+
+def test_a_column_of_nothing_is_refused():
+    A, Y, _ = make(p=3)
+    Y[:, 1] = np.nan
+    with pytest.raises(ValueError, match="column 1 of y"):
+        RobustPhaseRetrieval(0.1, nonfinite="drop").fit(A, Y)
