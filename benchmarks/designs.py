@@ -69,6 +69,11 @@ def signs(rng: np.random.Generator) -> np.ndarray:
     return rng.choice([-1.0, 1.0], (M, N))
 
 
+def three_levels(rng: np.random.Generator) -> np.ndarray:
+    """Zero and ±√3, the values that have the fourth moment of a normal variable."""
+    return np.sqrt(3.0) * rng.choice([-1.0, 0.0, 1.0], (M, N), p=[1 / 6, 2 / 3, 1 / 6])
+
+
 def phases(rng: np.random.Generator) -> np.ndarray:
     return np.exp(2j * np.pi * rng.random((M, N)))
 
@@ -106,6 +111,7 @@ CASES = (
     Case("Gaussian, condition number 1, `whiten=True`", gaussian, random_signal, WHITEN),
     Case("Gaussian, condition number 10", correlated(10.0), random_signal, {}),
     Case("Gaussian, condition number 10, `whiten=True`", correlated(10.0), random_signal, WHITEN),
+    Case("Gaussian, condition number 100", correlated(100.0), random_signal, {}),
     Case("Gaussian, condition number 100, `whiten=True`", correlated(100.0), random_signal, WHITEN),
     Case("8 levels", quantised(8), random_signal, {}),
     Case("4 levels", quantised(4), random_signal, {}),
@@ -115,6 +121,8 @@ CASES = (
     Case("±1, 5 equal entries", signs, sparse(5), {}),
     Case("±1, 2 equal entries", signs, sparse(2), {}),
     Case("±1, 1 entry", signs, sparse(1), {}),
+    Case("0 and ±√3, 1 entry", three_levels, sparse(1), {}),
+    Case("0 and ±√3, 2 equal entries", three_levels, sparse(2), {}),
     Case("Gaussian, 1 entry", gaussian, sparse(1), {}),
 )
 

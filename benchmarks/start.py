@@ -18,8 +18,8 @@ from robustphase.initialise.start import plain_spectral_start
 from robustphase.rows import MemoryRows
 
 SETTINGS = ((0.1, 0.0, 0.5), (0.2, 0.0, 0.7), (0.1, 3.0, 0.5), (0.2, 3.0, 0.7))
-#: Seeds beyond those on which constants were chosen (but the contrast of the top two bins came from a run lost at seed 1000).
-FIRST_SEED = 1000
+#: Seeds on which no constant was chosen.
+FIRST_SEED = 2000
 PAGE = Path(__file__).parents[1] / "docs" / "_generated" / "start.md"
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
 
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.rows import MemoryRows, adjoint, project, squared_loss_gradient, sweep
@@ -105,7 +108,12 @@ def test_complex_passes_agree_with_real_ones_where_nothing_is_imaginary(seed, co
 def test_complex_signals_are_recovered_as_real_ones_are(attack, noise_mean):
     mean = 3.0 if noise_mean == "unknown" else 0.0
     world = make_world(40, 2400, contamination=0.1, attack=attack, noise_mean=mean, field="complex", seed=1)
-    model = RobustPhaseRetrieval(0.1, noise_mean=noise_mean).fit(world.A, world.y)
+    with warnings.catch_warnings():
+        if attack == "gradient_push":
+            # Its responses lie where bad ones and the tail of the noise can hardly be told apart, and the noise law may go on
+            # moving without moving the signal much.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+        model = RobustPhaseRetrieval(0.1, noise_mean=noise_mean).fit(world.A, world.y)
     # 2n = 80 real unknowns and σ = 0.5: least squares on the clean samples has about 0.1.
     assert distance(model.signal_, world.truth, relative=True) < 0.18
     if noise_mean == "unknown":

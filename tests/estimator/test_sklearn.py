@@ -229,8 +229,11 @@ class TestConvergenceWarning:
             RobustPhaseRetrieval().fit(*world)
 
     def test_names_responses_that_do_not_depend_on_the_covariates(self, clean, rng):
-        with pytest.warns(ConvergenceWarning, match=r"drowns in residuals.*Check that every response"):
-            RobustPhaseRetrieval().fit(clean.A, 0 * clean.y)
+        for y in (0 * clean.y, 0 * clean.y + 7.0):
+            for noise_mean in ("zero", "unknown"):
+                with pytest.warns(ConvergenceWarning, match=r"Check that every response stands beside its own row"):
+                    model = RobustPhaseRetrieval(noise_mean=noise_mean).fit(clean.A, y)
+                assert not model.converged_
 
     def test_names_iterations_that_are_too_few(self, world, clean):
         with pytest.warns(ConvergenceWarning, match=r"stopped after 4 iterations.*max_iter=100"):

@@ -141,5 +141,5 @@ def test_the_estimate_of_memory_counts_samples_and_not_the_size_of_the_rows(tmp_
     np.save(tmp_path / "A.npy", np.zeros((20_000, 100), np.float32))
     np.save(tmp_path / "wide.npy", np.zeros((20_000, 300), np.float32))
     narrow, wide = memory_needed(tmp_path / "A.npy"), memory_needed(tmp_path / "wide.npy")
-    assert 20_000 * 600 < narrow < 20_000 * 800 + (60 << 20)
+    assert 20_000 * 250 < narrow < 20_000 * 300 + (60 << 20)
     assert wide - narrow < (20 << 20)

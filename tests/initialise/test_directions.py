@@ -84,7 +84,8 @@ def test_candidates_cost_few_passes_and_contain_the_signal():
     world = make_world(200, 10000, contamination=0.2, attack="swap", seed=0)
     source = MemoryRows(world.A)
     directions, _ = candidate_directions(source, world.y, np.ones(10000))
-    assert source.passes <= 8
+    # A faint direction is followed for longer than the four to eight passes of an ordinary one.
+    assert source.passes <= 14
     assert np.abs(directions.T @ world.truth).max() > 0.8
 
 

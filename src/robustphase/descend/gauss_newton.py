@@ -81,7 +81,9 @@ def gauss_newton_step(
         image, changes = _curvature_times(source, direction, projections, pulled)
         raised = (shares * changes).sum(axis=0) if fit_background else 0.0
         image = image - level * raised
-        length = size / np.maximum(_dots(direction, image).real, _TINY)
+        curvature = _dots(direction, image).real
+        # Samples without any weight have no curvature, and nothing to say.
+        length = np.where(curvature > 0, size, 0.0) / np.maximum(curvature, _TINY)
         step, lowered, left = step + length * direction, lowered + length * raised, left - length * image
         conditioned = precondition(left)
         new = _dots(left, conditioned).real

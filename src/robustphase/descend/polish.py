@@ -34,17 +34,22 @@ from robustphase.likelihood.noise import (
 from robustphase.rows.passes import abs2, adjoint_block, project_block
 from robustphase.rows.slices import NUMBERS, in_slices
 from robustphase.rows.source import Array, Parts
-from robustphase.rows.threads import one_at_a_time
 
 #: Weights of the background, the logarithm of the scale, tails, skew and share of bad samples when steps are compared with
 #: each other, against a relative change of the signal.
 METRIC = (0.3, 0.02, 0.02, 0.02, 0.02)
-#: A scale that changes by more than this factor in a step is on its way to zero, and must not be extrapolated.
-SETTLING = 0.2
+#: A scale that changes by more than this factor in a step is on its way to zero, and must not be extrapolated; after so many
+#: steps with less it has arrived.
+SETTLING, CALM = 0.2, 3
+#: Steps that have not become shorter by this factor within so many passes have been led astray by an extrapolated law, which
+#: then follows the residuals at its own pace.
+STALLED, WINDOW = 0.5, 10
 #: Columns that have settled leave when they are at least this share of all: each departure copies what stays.
 LEAVE = 0.25
 #: Fewest samples judged together at the end.
 ROWS = 64
+#: An accelerated step may be this many times as long as the plain one.
+AMPLIFIED = 30.0
 #: A step is negligible if it is shorter than this fraction of the noise.
 RESOLUTION = 0.02
 #: Fewer samples per unknown than this ask for Gauss-Newton steps from the beginning; most such steps, and most iterations
@@ -119,6 +124,8 @@ def polish(
     original, memory = data, Acceleration()
     done = _Done(signals.shape[1], n, m, signals.dtype)
     moves: list[float] = []
+    lengths, stalled = np.empty((0, signals.shape[1])), np.zeros(signals.shape[1], bool)
+    calm = np.zeros(signals.shape[1], int)
     # Without enough samples their moments are too far from the population's for its Newton steps to converge.
     newton_steps = max_iter if m >= FEW_SAMPLES * n else 0
     while True:
@@ -135,12 +142,16 @@ def polish(
             proposals, shifts = _exact_proposals(data, signals, backgrounds, law, seen.projections, last)
         relative = np.linalg.norm(proposals, axis=0) / np.sqrt(power)
         moves.append(float(relative.max()))
+        lengths = np.vstack((lengths, relative))
+        if len(moves) % WINDOW == 0 and len(moves) >= 2 * WINDOW:
+            stalled |= lengths[-WINDOW:].min(axis=0) > STALLED * lengths[-2 * WINDOW : -WINDOW].min(axis=0)
         then[0] += shifts
+        follows = steady & ~stalled
         metric = np.vstack(
             (
                 np.broadcast_to(1 / np.sqrt(power), signals.shape),
                 METRIC[0] / power,
-                *(weight * steady for weight in METRIC[1:]),
+                *(weight * follows for weight in METRIC[1:]),
             )
         )
         cut = np.minimum(factor, LONGEST / np.maximum(relative, _TINY))
@@ -148,10 +159,15 @@ def polish(
         reached = memory.step(points, targets, metric)
         step = reached[:n] - signals
         length = np.linalg.norm(step, axis=0) / np.sqrt(power)
-        signals = signals + step * np.minimum(1.0, LONGEST / np.maximum(length, _TINY))
+        limit = np.minimum(LONGEST, AMPLIFIED * relative)
+        signals = signals + step * np.minimum(1.0, limit / np.maximum(length, _TINY))
+        # A background that leaves the noise would make every sample look bad.
+        reach = np.maximum(AMPLIFIED * np.abs(shifts), 0.1 * fitted.scales)
+        reached[n] = backgrounds + np.clip(reached[n].real - backgrounds, -reach, reach)
 
         noise = fitted.scales / power
-        settled = (relative < 1e-12) | (steady & (relative < tol) & (relative < RESOLUTION * noise))
+        calm = np.where(steady, calm + 1, 0)
+        settled = (relative < 1e-12) | ((calm >= CALM) & (relative < tol) & (relative < RESOLUTION * noise))
         little = settled | (relative < np.minimum(RESOLUTION * noise * np.sqrt(n / m), RESOLUTION))
         # What still moves after many passes is often little against what noise leaves open.
         last_pass = len(moves) == newton_steps + EXACT_STEPS or (len(moves) == newton_steps and bool(little.all()))
@@ -162,10 +178,11 @@ def polish(
                 break
             staying = ~leaving
             memory.only(staying)
-            data, signals, steady = data.only(staying), signals[:, staying], steady[staying]
+            data, signals, follows = data.only(staying), signals[:, staying], follows[staying]
             reached, then = reached[:, staying], then[:, staying]
+            lengths, stalled, calm = lengths[:, staying], stalled[staying], calm[staying]
         backgrounds = reached[n].real
-        law = _law(np.where(steady, reached[n + 1 :].real, then[1:]), data.contamination)
+        law = _law(np.where(follows, reached[n + 1 :].real, then[1:]), data.contamination)
     return done.polished(original, tuple(moves))
 
 
@@ -254,10 +271,7 @@ def look(data: Data, signals: Array, backgrounds: Array, law: NoiseLaw) -> Look:
 
     def kernel(block: Array, y: Array, density: Array, w: Array) -> Parts:
         projections = project_block(block, signals)
-        if projections.shape[1] == 1:
-            coefficients, sums = one_at_a_time(_coefficients, projections, y, density, w, backgrounds, law)
-        else:
-            coefficients, sums = _coefficients(projections, y, density, w, backgrounds, law)
+        coefficients, sums = _coefficients(projections, y, density, w, backgrounds, law)
         return Parts(sums=(adjoint_block(block, coefficients), *sums), rows=(projections,))
 
     # Many signals are judged in single precision, where it is half of the work.

@@ -42,6 +42,14 @@ def engine_advice(stated: float | str, recovery: Recovery, samples: int, unknown
     )
 
 
+def nothing_advice() -> str:
+    """For responses that a signal of zero explains."""
+    return (
+        "the responses hold no signal at all: they do not depend on A, and the answer is zero. Likely cause: a dead or covered "
+        "detector, or a constant column read as y. Check that every response stands beside its own row."
+    )
+
+
 def descent_advice(history: list[Iteration], tol: float) -> str:
     """For a descent that used up its iterations."""
     moves = np.array([record.moved for record in history if record.stage == "descent"])

@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from robustphase.estimator.advice import engine_advice, zero_start_advice
+from robustphase.estimator.advice import engine_advice, nothing_advice, zero_start_advice
 from robustphase.estimator.descent import batch_gradient, check_batches, descend, sample_weights, settings_of
 from robustphase.estimator.inputs import check_operator_use, open_responses, open_rows
-from robustphase.estimator.many import check_many_use, fit_many
+from robustphase.estimator.many import check_many_use, fit_many, without_signal
 from robustphase.estimator.parameters import as_seed, check_parameters, check_start
 from robustphase.estimator.records import Clock, Iteration, gradient_record
 from robustphase.estimator.standard_errors import influence_slopes, sandwich
@@ -395,6 +395,9 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.initial_signal_ = found.initial_signal
         self.contamination_ = found.contamination if isinstance(level, str) else level
         self._adopt(samples, found, clock)
+        if without_signal(samples.responses[:, np.newaxis], self.signal_[:, np.newaxis]).any():
+            self.signal_, self.certificate_ = np.zeros_like(self.signal_), np.inf
+            return nothing_advice()
         if found.converged:
             return ""
         return engine_advice(self.contamination, found, *samples.source.shape, self.whiten)

@@ -63,7 +63,7 @@ def fit_many(estimator: Any, samples: Samples, level: float | str, clock: Clock)
         [float(confident_level(e, estimator.delta, samples.source.shape[0])) for e in estimator.contamination_]
     )
     signals, radii = _certified(estimator, samples, found, levels, unknown)
-    nothing = _without_signal(samples.responses, signals)
+    nothing = without_signal(samples.responses, signals)
     signals[:, nothing], radii[nothing], found.converged[nothing] = 0.0, np.inf, False
     estimator.signal_, estimator.initial_signal_ = signals.T, found.initial_signals.T
     estimator.certificate_, estimator.converged_ = radii, found.converged
@@ -74,8 +74,8 @@ def fit_many(estimator: Any, samples: Samples, level: float | str, clock: Clock)
         warnings.warn(_complaint(found.converged, nothing), ConvergenceWarning, stacklevel=4)
 
 
-def _without_signal(responses: Array, signals: Array) -> Array:
-    """Columns whose responses say nothing: all alike, as a dead pixel reports them, so that a signal of zero explains them.
+def without_signal(responses: Array, signals: Array) -> Array:
+    """Which columns of responses say nothing: all alike, as a dead pixel reports them, so that a signal of zero explains them.
 
     The certificate would not tell: it is relative to the norm of the signal, and without residuals it is zero.
     """

@@ -14,13 +14,13 @@ import numpy as np
 from robustphase import rows
 
 #: Passes over the data of a fit (measured: 44 to 76).
-PASSES = 55
+PASSES = 45
 #: A pass takes as long as reading the covariates so many times (most carry several vectors) ...
 READS_PER_PASS = 3.0
 #: ... and so many bytes per sample (elementwise work), and a fit so many seconds whatever its size.
 BYTES_PER_PASS, OVERHEAD = 2000.0, 0.05
-#: Working memory per sample, beside the data.
-BYTES_PER_SAMPLE = 1750
+#: Working memory per sample, per unknown and of the blocks, beside the data.
+BYTES_PER_SAMPLE, BYTES_PER_UNKNOWN, BYTES_OF_BLOCKS = 320, 4800, 1_000_000
 #: Size of the array that is read to measure the speed, and how often.
 TRIAL_BYTES, TRIALS = 2**24, 5
 #: Bytes of a covariate.
@@ -53,4 +53,4 @@ def predicted_seconds(n: int, m: int, speed: float) -> float:
 
 def predicted_bytes(n: int, m: int) -> int:
     """Memory of a fit, the data included."""
-    return m * (ITEM * (n + 1) + BYTES_PER_SAMPLE)
+    return m * (ITEM * (n + 1) + BYTES_PER_SAMPLE) + BYTES_PER_UNKNOWN * n + BYTES_OF_BLOCKS

@@ -7,20 +7,20 @@ from typing import Any
 from robustphase.rows import as_source
 from robustphase.rows.blocked import BLOCK_BYTES, MAX_BLOCK_ROWS
 from robustphase.rows.readahead import PIECES_AHEAD, ReadAheadRows
+from robustphase.rows.slices import NUMBERS
 from robustphase.rows.threads import allowed_threads
 
-#: Candidates that the default engine races together, each with three numbers per sample: the projection, the residual and the
-#: weight.
+#: Candidates that the default engine races together, each with a residual per sample in single precision.
 CANDIDATES = 16
-#: Arrays of that shape, for the rows of one block, while a step is computed.
-TEMPORARIES = 10
-#: Further numbers per sample: responses, covariate weights, densities, ranks, scores; and a background, if that is fitted.
-OTHERS = 20 + CANDIDATES
+#: Arrays of that shape, for the rows of a slice of a block, while a step is computed.
+TEMPORARIES = 7
+#: Further numbers per sample: responses, covariate weights, densities, ranks, projections, doubts.
+OTHERS = 20
 #: Numbers per unknown: the bases that the start builds.
 PER_UNKNOWN = 600
 
 #: Numbers per sample and per unknown that all passes of the default fit return together, and with them a checkpoint keeps.
-KEPT_PER_SAMPLE, KEPT_PER_UNKNOWN = 125, 2000
+KEPT_PER_SAMPLE, KEPT_PER_UNKNOWN = 90, 2500
 
 
 def memory_needed(covariates: Any) -> int:
@@ -28,9 +28,9 @@ def memory_needed(covariates: Any) -> int:
 
     What grows with the data are the numbers per sample, since rows pass through a few buffers and are forgotten:
 
-    ``m · (k (p + 16) + 8 · 36)``, with k = 16 candidates and p = 8 bytes per projection (16 if complex), so 0.7 kB per real and
-    0.8 kB per complex sample; besides ``8 · 600 n`` for the start, and ``(t + 2)`` buffers of one piece plus the
-    temporaries of a block for each of t threads.
+    ``m · (4 k + 8 · 20 + 4 p)``, with k = 16 candidates and p = 8 bytes per projection (16 if complex), so a quarter of a kB
+    per sample; besides ``8 · 600 n`` for the start, and ``(t + 2)`` buffers of one piece plus the temporaries of a block,
+    in single precision, for each of t threads.
 
     Parameters
     ----------
@@ -40,16 +40,17 @@ def memory_needed(covariates: Any) -> int:
     Examples
     --------
     >>> import numpy as np
-    >>> 50 < memory_needed(np.zeros((100_000, 20))) / 10**6 < 150
+    >>> 25 < memory_needed(np.zeros((100_000, 20))) / 10**6 < 75
     True
     """
     source = as_source(covariates)
     m, n = source.shape
     projection = 16 if source.dtype.kind == "c" else 8
-    per_sample = CANDIDATES * (projection + 16) + 8 * OTHERS
+    per_sample = 4 * CANDIDATES + 8 * OTHERS + 4 * projection
     threads = (source.threads if isinstance(source, ReadAheadRows) else None) or allowed_threads()
     rows = min(m, MAX_BLOCK_ROWS, BLOCK_BYTES // (n * source.dtype.itemsize) + 1)
-    buffers = threads * (2 * min(BLOCK_BYTES, m * n * 8) + TEMPORARIES * rows * CANDIDATES * projection)
+    together = min(rows, NUMBERS // CANDIDATES)
+    buffers = threads * (rows * n * projection + TEMPORARIES * together * CANDIDATES * projection // 2)
     if isinstance(source, ReadAheadRows):
         piece = min(source.piece_rows(), m) * n * source.dtype.itemsize
         buffers += (threads + PIECES_AHEAD) * piece
@@ -59,7 +60,7 @@ def memory_needed(covariates: Any) -> int:
 def checkpoint_needed(covariates: Any) -> int:
     """Bytes on the disk that the checkpoint of a default fit grows to (see :func:`~robustphase.files.checkpointed`).
 
-    About 1 kB per real and 2 kB per complex sample, whatever the number of unknowns, and 16 or 32 kB per unknown. Whitening
+    About 0.7 kB per real and 1.4 kB per complex sample, whatever the number of unknowns, and 20 or 40 kB per unknown. Whitening
     and other ways to fit may take several times as much.
 
     Parameters
@@ -71,7 +72,7 @@ def checkpoint_needed(covariates: Any) -> int:
     --------
     >>> import numpy as np
     >>> checkpoint_needed(np.zeros((100_000, 20))) // 10**6
-    100
+    72
     """
     source = as_source(covariates)
     m, n = source.shape

@@ -31,8 +31,11 @@ GROUPS = ((0, 2), (1, 4), (3, 6), (5, 8), (7, 9), (8, 10), (9, 10), (6, 10))
 TOP_TWO = ((BINS - 2, BINS - 1), (BINS - 1, BINS))
 #: Directions kept for each group.
 PER_GROUP = 2
-#: Vectors of the first pass, passes that follow the groups, and most passes that follow learned weightings.
-FIRST_VECTORS, GROUP_PASSES, LEARNED_PASSES = 12, 3, 4
+#: Vectors of the first pass, fewest and most passes that follow the groups, and most that follow learned weightings.
+FIRST_VECTORS, GROUP_PASSES, LEARNED_PASSES = 12, (3, 9), 4
+#: The groups have been followed far enough when half of them leave the space by less than this fraction. In many dimensions
+#: faint directions take longer to emerge.
+GROUPS_SETTLED = 0.1
 #: Steps within the space with learned weightings, between two passes.
 LEARNING_STEPS = 10
 #: A learner is done when its next step would leave the space by less than this fraction.
@@ -118,13 +121,17 @@ def candidate_directions(
 
 
 def grown_space(source: RowSource, responses: Array, weights: Array, seed: int) -> tuple[Space, Array]:
-    """A space that has followed the groups for a few passes, and the weightings of the groups."""
+    """A space that has followed the groups until they settle, and the weightings of the groups."""
     binned = rank_bins(responses, weights)
     space, weightings = Space(source, binned, weights), group_weightings(binned)
     n = source.shape[1]
     space.grow(np.random.default_rng(seed).standard_normal((n, min(FIRST_VECTORS, n))))
-    for _ in range(GROUP_PASSES):
-        space.grow(unusual_energy(space, weightings, 1).residuals)
+    for count in range(GROUP_PASSES[1]):
+        found = unusual_energy(space, weightings, 1)
+        left = np.linalg.norm(found.residuals, axis=0) / np.maximum(found.strengths, _TINY)
+        if count >= GROUP_PASSES[0] and np.median(left) < GROUPS_SETTLED:
+            break
+        space.grow(found.residuals)
     return space, weightings
 
 

@@ -121,17 +121,3 @@ def run_in_threads(work: Callable[[Task], Result], tasks: Sequence[Task]) -> lis
         for other in others:
             other.exception()
     return [first, *(other.result() for other in others)]
-
-
-_small_work = Lock()
-
-
-def one_at_a_time(work: Callable[..., Result], *arguments: Any) -> Result:
-    """``work(*arguments)``, while no other thread does the like.
-
-    Many operations on small arrays, each letting go of the interpreter lock for a moment, make two threads that do them hand
-    that lock back and forth: together they take longer than one after the other. Products are not affected, so a kernel that
-    does its small operations here overlaps them with the products of other threads.
-    """
-    with _small_work:
-        return work(*arguments)
