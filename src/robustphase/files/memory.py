@@ -15,7 +15,7 @@ CANDIDATES = 16
 #: Arrays of that shape, for the rows of a slice of a block, while a step is computed.
 TEMPORARIES = 7
 #: Further numbers per sample: responses, covariate weights, densities, ranks, projections, doubts.
-OTHERS = 20
+OTHERS = 28
 #: Numbers per unknown: the bases that the start builds.
 PER_UNKNOWN = 600
 
@@ -28,7 +28,7 @@ def memory_needed(covariates: Any) -> int:
 
     What grows with the data are the numbers per sample, since rows pass through a few buffers and are forgotten:
 
-    ``m · (4 k + 8 · 20 + 4 p)``, with k = 16 candidates and p = 8 bytes per projection (16 if complex), so a quarter of a kB
+    ``m · (4 k + 8 · 28 + 4 p)``, with k = 16 candidates and p = 8 bytes per projection (16 if complex), so a third of a kB
     per sample; besides ``8 · 600 n`` for the start, and ``(t + 2)`` buffers of one piece plus the temporaries of a block,
     in single precision, for each of t threads.
 
