@@ -178,6 +178,8 @@ def plan(
     n = _whole("n", n, least=2)
     s = _real("noise_std", noise_std, 0.0, math.inf)
     level = _real("contamination", contamination, 0.0, 0.5)
+    # Less than one sample in a thousand million is none, and numbers close to the smallest there are would underflow.
+    level = level if level > 1e-9 else 0.0
     delta = _real("delta", delta, 0.0, 1.0, open_below=True)
     if noise_mean not in ("zero", "unknown"):
         raise ValueError(f"noise_mean must be 'zero' or 'unknown', got {noise_mean!r}.")
