@@ -5,22 +5,19 @@ Writes docs/_generated/complex_recovery.md.
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 import robustphase as rp
-from benchmarks.recovery import FIRST_SEED, NOISES
-from robustphase.files.atomic import write_text
+from benchmarks.recovery import Settings, table
 from robustphase.recover import recover
 from robustphase.validation import check_samples
 
 PAGE = Path(__file__).parents[1] / "docs" / "_generated" / "complex_recovery.md"
-SETTINGS: tuple[dict[str, Any], ...] = (
+SETTINGS: Settings = (
     {"contamination": 0.05},
     {"contamination": 0.1},
     {"contamination": 0.05, "noise_mean": 3.0},
@@ -73,24 +70,7 @@ def one_run(attack: str, noise: str, setting: dict[str, Any], seed: int) -> tupl
     return error, error / oracle(world, mean > 0)
 
 
-def table(seeds: int, settings: tuple[dict[str, Any], ...]) -> None:
-    attacks = list(rp.simulate.ADVERSARIES)
-    jobs = [(a, z, s) for a in attacks for z in NOISES for s in range(FIRST_SEED, FIRST_SEED + seeds)]
-    gaussian = [i for i, (_, noise, _) in enumerate(jobs) if noise == "gaussian"]
-    lines = []
-    with Parallel(n_jobs=os.cpu_count()) as pool:
-        for setting in settings:
-            flat = np.array(pool(delayed(one_run)(a, z, setting, s) for a, z, s in jobs))
-            worst = [jobs[i] for i in np.argsort(-flat[:, 1])[:3]]
-            words = ", ".join(f"{key} {value}" for key, value in setting.items())
-            lines.append(
-                f"| {words} | {len(jobs)} | {np.mean(flat[:, 0] <= 0.25):.2%} | {np.median(flat[:, 1]):.2f} | "
-                f"{np.median(flat[gaussian, 1]):.2f} | {flat[:, 1].max():.2f} | {worst[0][0]}, {worst[0][1]} |"
-            )
-            print(lines[-1], worst, flush=True)
-            write_text(PAGE, HEAD + "\n".join(lines) + "\n")
-
-
 if __name__ == "__main__":
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 10
-    table(seeds, tuple(SETTINGS[int(index)] for index in sys.argv[2:]) or SETTINGS)
+    chosen = tuple(SETTINGS[int(index)] for index in sys.argv[2:]) or SETTINGS
+    table(seeds, chosen, page=PAGE, head=HEAD, known=SETTINGS, run=one_run)

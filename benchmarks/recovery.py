@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,9 @@ from benchmarks.timing import ratio, time_by_turns
 from robustphase.files.atomic import write_text
 from robustphase.recover import recover
 from robustphase.validation import check_samples
+
+Settings = tuple[dict[str, Any], ...]
+Run = Callable[[str, str, dict[str, Any], int], tuple[float, float]]
 
 #: Seeds on which no constant was chosen.
 FIRST_SEED = 2000
@@ -75,8 +78,8 @@ def one_run(attack: str, noise: str, setting: dict[str, Any], seed: int) -> tupl
     return error, error / oracle(world, mean > 0)
 
 
-def rows(seeds: int, settings: tuple[dict[str, Any], ...]) -> Iterator[str]:
-    """One line of the table for each setting."""
+def rows(seeds: int, settings: Settings, run: Run) -> Iterator[str]:
+    """One line of the table for each setting; ``run(attack, noise, setting, seed)`` gives an error and its ratio."""
     attacks = list(rp.simulate.ADVERSARIES)
     jobs = [
         (attack, noise, seed)
@@ -87,7 +90,7 @@ def rows(seeds: int, settings: tuple[dict[str, Any], ...]) -> Iterator[str]:
     gaussian = [i for i, (_, noise, _) in enumerate(jobs) if noise == "gaussian"]
     with Parallel(n_jobs=os.cpu_count()) as pool:
         for setting in settings:
-            flat = np.array(pool(delayed(one_run)(a, z, setting, s) for a, z, s in jobs))
+            flat = np.array(pool(delayed(run)(a, z, setting, s) for a, z, s in jobs))
             at = jobs[int(np.argmax(flat[:, 1]))]
             words = ", ".join(f"{key} {value}" for key, value in setting.items())
             yield (
@@ -96,14 +99,15 @@ def rows(seeds: int, settings: tuple[dict[str, Any], ...]) -> Iterator[str]:
             )
 
 
-def table(seeds: int, settings: tuple[dict[str, Any], ...]) -> None:
-    """Write the page, line by line, keeping lines of settings that are not measured now."""
-    kept = {line.split(" | ")[0]: line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| cont")}
-    for line in rows(seeds, settings):
+def table(seeds: int, settings: Settings, *, page: Path, head: str, known: Settings, run: Run) -> None:
+    """Write a page, line by line, keeping lines of settings that are not measured now."""
+    written = page.read_text("utf-8").splitlines() if page.exists() else []
+    kept = {line.split(" | ")[0]: line for line in written if line.startswith("| cont")}
+    order = ["| " + ", ".join(f"{key} {value}" for key, value in setting.items()) for setting in known]
+    for line in rows(seeds, settings, run):
         print(line, flush=True)
         kept[line.split(" | ")[0]] = line
-        order = ["| " + ", ".join(f"{key} {value}" for key, value in setting.items()) for setting in SETTINGS]
-        write_text(PAGE, HEAD + "\n".join(kept[name] for name in order if name in kept) + "\n")
+        write_text(page, head + "\n".join(kept[name] for name in order if name in kept) + "\n")
 
 
 def run() -> None:
@@ -150,4 +154,4 @@ def plain_wirtinger_flow(A: np.ndarray, y: np.ndarray) -> np.ndarray:
 if __name__ == "__main__":
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     chosen = tuple(SETTINGS[int(index)] for index in sys.argv[2:]) or SETTINGS
-    table(seeds, chosen)
+    table(seeds, chosen, page=PAGE, head=HEAD, known=SETTINGS, run=one_run)

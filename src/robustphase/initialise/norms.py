@@ -82,33 +82,23 @@ def profile_norms(
     seed : int, default=0
         For the choice of samples.
     """
-    usable = np.flatnonzero(weights > 0)
-    if usable.size > SAMPLES:
-        usable = np.random.default_rng(seed).choice(usable, SAMPLES, replace=False)
-    squares = abs2(project_rows(source, directions, usable))
-    y, w, f = responses[usable, np.newaxis], weights[usable], density[usable]
-    everyone = np.ones(usable.size, bool)
-    tried = []
-    for squared_norm in SQUARED_NORMS:
-        residuals = y - squared_norm * squares
-        background = np.median(residuals, axis=0) if unknown_mean else np.zeros(directions.shape[1])
-        residuals -= background
-        scales = residual_scales(residuals, everyone, contamination)
-        value = score(mixture_weights(residuals, f, scales, contamination)[1], w)
-        tried.append(Candidates(directions * np.sqrt(squared_norm), background, scales, value))
+    tried = _try_norms(
+        source,
+        responses[:, np.newaxis],
+        weights[:, np.newaxis],
+        density[:, np.newaxis],
+        directions,
+        contamination,
+        SQUARED_NORMS,
+        samples=SAMPLES,
+        unknown_mean=unknown_mean,
+        seed=seed,
+    )
     ordinary = SQUARED_NORMS.index(NATURAL_SQUARED_NORM)
     full, _ = _best_of(tried[ordinary:])
     free, chosen = _best_of(tried)
     # Where the likelihood chose a full norm there is nothing to add.
     return full, free.only(np.flatnonzero(chosen < ordinary))
-
-
-def _best_of(tried: list[Candidates]) -> tuple[Candidates, Array]:
-    """For each direction the candidate with the best score, and its place in the list."""
-    chosen = np.argmax([candidates.scores for candidates in tried], axis=0)
-    columns = np.arange(chosen.size)
-    signals, *others = (np.stack(parts)[chosen, ..., columns] for parts in zip(*tried, strict=True))
-    return Candidates(signals.T, *others), chosen
 
 
 def profile_norms_of_many(
@@ -123,18 +113,58 @@ def profile_norms_of_many(
     seed: int = 0,
 ) -> Candidates:
     """The best full norm on a grid for the direction of each signal; arguments as for :func:`profile_norms`, in columns."""
+    norms = SQUARED_NORMS[SQUARED_NORMS.index(NATURAL_SQUARED_NORM) :]
+    tried = _try_norms(
+        source,
+        responses,
+        weights,
+        density,
+        directions,
+        contamination,
+        norms,
+        samples=SAMPLES_OF_MANY,
+        unknown_mean=unknown_mean,
+        seed=seed,
+    )
+    return _best_of(tried)[0]
+
+
+def _try_norms(
+    source: RowSource,
+    responses: Array,
+    weights: Array,
+    density: Array,
+    directions: Array,
+    contamination: float,
+    squared_norms: tuple[float, ...],
+    *,
+    samples: int,
+    unknown_mean: bool,
+    seed: int,
+) -> list[Candidates]:
+    """Every direction with each of the norms, judged on some of the samples: one pass.
+
+    Responses, weights and density have one column for all directions, or one for each.
+    """
     usable = np.flatnonzero((weights > 0).any(axis=1))
-    if usable.size > SAMPLES_OF_MANY:
-        usable = np.random.default_rng(seed).choice(usable, SAMPLES_OF_MANY, replace=False)
+    if usable.size > samples:
+        usable = np.random.default_rng(seed).choice(usable, samples, replace=False)
     squares = abs2(project_rows(source, directions, usable))
-    y, w, f = responses[usable], np.broadcast_to(weights, responses.shape)[usable], density[usable]
+    y, w, f = responses[usable], weights[usable], density[usable]
     tried = []
-    for squared_norm in SQUARED_NORMS[SQUARED_NORMS.index(NATURAL_SQUARED_NORM) :]:
+    for squared_norm in squared_norms:
         residuals = y - squared_norm * squares
         background = np.median(residuals, axis=0) if unknown_mean else np.zeros(directions.shape[1])
         residuals -= background
         scales = residual_scales(residuals, w > 0, contamination)
-        ratio = mixture_weights(residuals, f, scales, contamination)[1]
-        value = (w * np.log(ratio)).sum(axis=0) / np.maximum(w.sum(axis=0), 1e-300)
+        value = score(mixture_weights(residuals, f, scales, contamination)[1], w)
         tried.append(Candidates(directions * np.sqrt(squared_norm), background, scales, value))
-    return _best_of(tried)[0]
+    return tried
+
+
+def _best_of(tried: list[Candidates]) -> tuple[Candidates, Array]:
+    """For each direction the candidate with the best score, and its place in the list."""
+    chosen = np.argmax([candidates.scores for candidates in tried], axis=0)
+    columns = np.arange(chosen.size)
+    signals, *others = (np.stack(parts)[chosen, ..., columns] for parts in zip(*tried, strict=True))
+    return Candidates(signals.T, *others), chosen

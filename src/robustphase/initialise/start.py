@@ -164,9 +164,14 @@ def pose(samples: Samples, contamination: float | str, *, unknown_mean: bool, se
     return in_natural_units(samples, contamination, unknown_mean, weights)
 
 
+def assumed_level(contamination: float | str) -> float:
+    """The contamination that a fit assumes when it is told this."""
+    return AUTO_CONTAMINATION if isinstance(contamination, str) else max(contamination, LEAST_CONTAMINATION)
+
+
 def in_natural_units(samples: Samples, contamination: float | str, unknown_mean: bool, weights: Array) -> Problem:
     """The problem, with responses over their interquartile range."""
-    level = AUTO_CONTAMINATION if isinstance(contamination, str) else max(contamination, LEAST_CONTAMINATION)
+    level = assumed_level(contamination)
     unit = response_unit(samples.responses[~samples.dropped])
     responses = samples.responses / unit
     density = response_density(responses, density_floor(level))

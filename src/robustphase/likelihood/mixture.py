@@ -56,6 +56,8 @@ def mixture_weights(residuals: Array, density: Array, scales: Array, contaminati
 
 
 def score(ratio: Array, weights: Array) -> Array:
-    """Weighted mean log ratio of each candidate, shape (k,): larger is better."""
-    value: Array = weights @ np.log(ratio) / weights.sum()
+    """Weighted mean log ratio of each candidate, shape (k,): larger is better. Weights of shape (m,), (m, 1) or (m, k)."""
+    if weights.ndim == 1:
+        weights = weights[:, np.newaxis]
+    value: Array = (weights * np.log(ratio)).sum(axis=0) / np.maximum(weights.sum(axis=0), np.finfo(np.float64).tiny)
     return value

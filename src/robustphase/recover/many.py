@@ -23,7 +23,7 @@ from robustphase.descend.race import Field, line_up, race
 from robustphase.initialise.many import leading_directions, rank_weightings
 from robustphase.initialise.norms import Candidates, profile_norms_of_many
 from robustphase.initialise.screening import screen_covariates
-from robustphase.initialise.start import AUTO_CONTAMINATION, LEAST_CONTAMINATION, response_unit
+from robustphase.initialise.start import assumed_level, response_unit
 from robustphase.likelihood import cautious_law, count_bad, density_floor, response_density
 from robustphase.recover.engine import POLISH_FLOOR, STRETCH, Recovery, Stage, recover
 from robustphase.rows.source import Array
@@ -125,7 +125,7 @@ def _recover_group(
     seed: int,
     began: float,
 ) -> ManyRecovery:
-    level = AUTO_CONTAMINATION if isinstance(contamination, str) else max(contamination, LEAST_CONTAMINATION)
+    level = assumed_level(contamination)
     source, p = samples.source, samples.responses.shape[1]
     stages: list[Stage] = []
 
