@@ -492,7 +492,7 @@ def test_blocks_of_a_shard_cover_its_rows_in_order(sizes, block, strands):
     shard = Shard(np.split(A, np.cumsum(sizes)[:-1]), A.dtype, block_rows=block)
     count = len(A) // strands
     assert_array_equal(shard.read(0, len(A)), A)
-    blocks = list(shard._blocks(0, count, strands))
+    blocks = list(shard._blocks(0, count, strands, block))
     assert [start for start, _ in blocks] == [0, *(stop for _, stop in blocks[:-1])][: len(blocks)]
     assert not blocks or blocks[-1][1] == count
     assert all(0 < stop - start <= block for start, stop in blocks)
@@ -512,5 +512,5 @@ def test_large_chunks_are_not_copied_and_small_ones_are_joined_only_if_nobody_el
     assert all(piece is given for piece, given in zip(lent.pieces, pieces, strict=True))
     assert sys.getsizeof(own) > sum(piece.nbytes for piece in pieces)
     assert sys.getsizeof(lent) < 1000
-    large = [block for block in own._blocks(0, own.shape[0], 1) if block[0] >= 30]
+    large = [block for block in own._blocks(0, own.shape[0], 1, 8192) if block[0] >= 30]
     assert all(np.shares_memory(own.read(*block), pieces[2]) for block in large)

@@ -22,6 +22,7 @@ from robustphase.rows import (
     sweep,
 )
 from robustphase.rows.passes import project_rows
+from robustphase.rows.source import InBulk
 from robustphase.testing import dot_test
 
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
@@ -269,3 +270,21 @@ def test_projections_of_a_few_rows_are_those_of_the_rows(rng, block_rows):
     source = MemoryRows(A, block_rows=block_rows)
     assert_allclose(project_rows(source, V, chosen), A[chosen] @ V, rtol=1e-12)
     assert source.passes == 1
+
+
+@pytest.mark.parametrize(("dtype", "blocks"), [(np.float64, 1), (np.int32, 3)])
+def test_a_kernel_in_bulk_sees_large_blocks_where_they_cost_no_memory(rng, dtype, blocks):
+    rows = rng.integers(-9, 9, (20_000, 4)).astype(dtype)
+    sizes = []
+
+    def kernel(block, values):
+        sizes.append(len(block))
+        return Parts(sums=(block.T @ values,))
+
+    values = rng.standard_normal(20_000)
+    total = MemoryRows(rows, threads=1).reduce(InBulk(kernel), (values,)).sums[0]
+    assert_allclose(total, rows.T @ values, rtol=1e-9)
+    assert len(sizes) == blocks
+    sizes.clear()
+    MemoryRows(rows, threads=1, block_rows=5_000).reduce(InBulk(kernel), (values,))
+    assert sizes == [5_000] * 4

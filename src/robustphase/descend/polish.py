@@ -33,7 +33,7 @@ from robustphase.likelihood.noise import (
 )
 from robustphase.rows.passes import abs2, adjoint_block, project_block
 from robustphase.rows.slices import NUMBERS, in_slices
-from robustphase.rows.source import Array, Parts
+from robustphase.rows.source import Array, InBulk, Kernel, Parts
 
 #: Weights of the background, the logarithm of the scale, tails, skew and share of bad samples when steps are compared with
 #: each other, against a relative change of the signal.
@@ -274,14 +274,17 @@ def look(data: Data, signals: Array, backgrounds: Array, law: NoiseLaw) -> Look:
         coefficients, sums = _coefficients(projections, y, density, w, backgrounds, law)
         return Parts(sums=(adjoint_block(block, coefficients), *sums), rows=(projections,))
 
-    # Many signals are judged in single precision, where it is half of the work.
-    precision = np.float64 if signals.shape[1] == 1 else np.float32
+    # Many signals are judged in single precision, where it is half of the work; for a single one it is next to nothing, but
+    # not the number of steps.
+    single = signals.shape[1] == 1
+    precision = np.float64 if single else np.float32
     per_row = (
         as_columns(data.responses),
         as_columns(data.density).astype(precision, copy=False),
         as_columns(data.weights).astype(precision, copy=False),
     )
-    parts = data.source.reduce(in_slices(kernel, signals.shape[1]), per_row)
+    suited: Kernel = InBulk(kernel) if single else in_slices(kernel, signals.shape[1])
+    parts = data.source.reduce(suited, per_row)
     force, mass, drift, second, fourth, *tally = parts.sums
     pull = Pull(force, mass, drift, second, fourth, np.empty(0), np.empty((0, 0)))
     return Look(pull, Tally(*tally), parts.rows[0])

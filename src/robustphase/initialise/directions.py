@@ -14,13 +14,14 @@ any weighting costs nothing, and what one group finds helps all others.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from robustphase.initialise.screening import largest_energy
 from robustphase.rows import RowSource
-from robustphase.rows.passes import adjoint_block, project_block
+from robustphase.rows.passes import multiply_block
 from robustphase.rows.scratch import in_single_precision, scratch
 from robustphase.rows.source import Array, Parts
 
@@ -31,12 +32,12 @@ GROUPS = ((0, 2), (1, 4), (3, 6), (5, 8), (7, 9), (8, 10), (9, 10), (6, 10))
 TOP_TWO = ((BINS - 2, BINS - 1), (BINS - 1, BINS))
 #: Directions kept for each group.
 PER_GROUP = 2
-#: Vectors of the first pass, fewest and most passes that follow the groups, and most that follow learned weightings.
-FIRST_VECTORS, GROUP_PASSES, LEARNED_PASSES = 12, (3, 9), 4
+#: Vectors of the first pass, and fewest and most passes that follow the groups.
+FIRST_VECTORS, GROUP_PASSES = 12, (3, 9)
 #: The groups have been followed far enough when half of them leave the space by less than this fraction. In many dimensions
 #: faint directions take longer to emerge.
 GROUPS_SETTLED = 0.1
-#: Steps within the space with learned weightings, between two passes.
+#: Steps within the space with learned weightings.
 LEARNING_STEPS = 10
 #: A learner is done when its next step would leave the space by less than this fraction.
 SETTLED = 0.1
@@ -107,14 +108,13 @@ def candidate_directions(
     coordinates = found.coordinates[:, np.argsort(-found.strengths)]
     chosen = distinct_directions(coordinates, SAME_BEFORE)[:LEARNERS]
     learners = coordinates[:, chosen]
-    for _ in range(LEARNED_PASSES):
-        learners, residuals = learn_weightings(space, learners)
-        moving = np.linalg.norm(residuals, axis=0) > SETTLED
-        if not moving.any():
-            break
+    learners, residuals = learn_weightings(space, learners)
+    moving = np.linalg.norm(residuals, axis=0) > SETTLED
+    if moving.any():
+        # One pass more for those that learn: further ones changed no candidate by more than a hundredth.
         space.grow(residuals[:, moving])
-        learners, coordinates = space.extended(learners), space.extended(coordinates)
-    learners, _ = learn_weightings(space, learners)
+        learners, _ = learn_weightings(space, space.extended(learners))
+        coordinates = space.extended(coordinates)
     learners = learners[:, distinct_directions(learners, SAME_AFTER)]
     everything = np.hstack((learners, coordinates))
     return space.basis @ everything[:, distinct_directions(everything, SAME_AFTER)], weights
@@ -207,25 +207,27 @@ def bin_products(source: RowSource, vectors: Array, bins: Array, weights: Array)
 
     Directions need not be known better than to a thousandth, and single precision takes half the time.
     """
+    rounded = vectors.astype(np.complex64 if np.iscomplexobj(vectors) else np.float32)
 
     def kernel(block: Array, members: Array, w: Array) -> Parts:
+        # Few operations: threads wait for the interpreter between them.
         order = np.argsort(members, kind="stable")
-        edges = np.searchsorted(members[order], np.arange(BINS + 1))
-        rounded = in_single_precision(block)
-        rows = scratch("rows in order", rounded.shape, rounded.dtype)
-        np.take(rounded, order, axis=0, out=rows, mode="clip")
+        edges = np.cumsum(np.bincount(members, minlength=BINS))
+        single = in_single_precision(block)
+        rows = scratch("rows in order", single.shape, single.dtype)
+        np.take(single, order, axis=0, out=rows, mode="clip")
         w = w[order]
-        projections = project_block(rows, vectors)
+        coefficients = multiply_block(rows, rounded)
         # Rows without weight may be too long for single precision.
-        projections[w == 0] = 0
-        coefficients = w[:, np.newaxis] * projections
-        products = np.empty((BINS, block.shape[1], vectors.shape[1]), projections.dtype)
-        for b in range(BINS):
-            inside = slice(edges[b], edges[b + 1])
-            products[b] = adjoint_block(rows[inside], coefficients[inside])
+        coefficients[w == 0] = 0
+        coefficients *= w[:, np.newaxis]
+        across = coefficients.conj().T
+        products = np.empty((BINS, *across.shape[:1], block.shape[1]), across.dtype)
+        for b, (low, high) in enumerate(pairwise((0, *edges))):
+            np.dot(across[:, low:high], rows[low:high], out=products[b])
         return Parts(sums=(products,))
 
-    return source.reduce(kernel, (bins, weights)).sums[0]
+    return _adjoints(source.reduce(kernel, (bins, weights.astype(np.float32))).sums[0])
 
 
 def group_weightings(binned: RankBins) -> Array:
@@ -254,19 +256,19 @@ class Unusual(NamedTuple):
 
 def unusual_energy(space: Space, weightings: Array, per_group: int) -> Unusual:
     """Leading Ritz pairs, of either sign, of ``Σ_b t_b M_b`` for every weighting t."""
-    coordinates, residuals, strengths = [], [], []
-    for row, weighting in enumerate(weightings):
-        # The last weighting is of all samples: its second moment is compared with the identity.
-        shift = IDENTITY if row == len(weightings) - 1 else 0.0
-        small = np.tensordot(weighting, space.small, 1) - shift * np.eye(space.small.shape[1])
-        values, vectors = np.linalg.eigh(small)
-        largest = np.argsort(-np.abs(values))[:per_group]
-        vectors, values = vectors[:, largest], values[largest]
-        images = np.tensordot(weighting, space.images @ vectors, 1) - shift * (space.basis @ vectors)
-        coordinates.append(vectors)
-        residuals.append(images - space.basis @ (vectors * values))
-        strengths.append(np.abs(values))
-    return Unusual(np.hstack(coordinates), np.hstack(residuals), np.concatenate(strengths))
+    shifts = np.zeros(len(weightings))
+    # The last weighting is of all samples: its second moment is compared with the identity.
+    shifts[-1] = IDENTITY
+    p = space.small.shape[1]
+    small = np.tensordot(weightings, space.small, 1) - shifts[:, np.newaxis, np.newaxis] * np.eye(p)
+    values, vectors = np.linalg.eigh(small)
+    largest = np.argsort(-np.abs(values), axis=1)[:, :per_group]
+    values = np.take_along_axis(values, largest, 1).ravel()
+    vectors = np.take_along_axis(vectors, largest[:, np.newaxis], 2).transpose(1, 0, 2).reshape(p, -1)
+    owners = np.repeat(np.arange(len(weightings)), largest.shape[1])
+    images = np.einsum("bk,bnk->nk", weightings[owners].T, space.images @ vectors)
+    residuals = images - space.basis @ (vectors * (values + shifts[owners]))
+    return Unusual(vectors, residuals, np.abs(values))
 
 
 def learn_weightings(space: Space, coordinates: Array) -> tuple[Array, Array]:

@@ -27,8 +27,8 @@ LONGEST_STEP = 0.1
 LEAST = 0.002
 #: Smallest scale, in units of the responses: below it residuals are roundings.
 TINY_SCALE = 1e-13
-#: Most rounds of counting bad samples, and the relative change of the scale at which the count is over.
-COUNTS, COUNTED = 20, 1e-3
+#: Most rounds of counting bad samples, and the relative change of scale and share at which the count is over.
+COUNTS, COUNTED = 20, 1e-2
 #: Standardised residuals beyond this are this large: their squares still fit into single precision.
 LARGEST = 1e15
 _TINY = float(np.finfo(np.float64).tiny)
@@ -244,6 +244,7 @@ def count_bad(residuals: Array, density: Array, weights: Array, law: NoiseLaw, m
         bad = _sums(weights * (judged.clean < 0.5)) / _sums(weights)
         last, law = law, renew(law, judged.tally, most)._replace(shares=np.clip(bad, LEAST, max(most, LEAST)))
         judged = judge(residuals, density, law, weights)
-        if np.all(np.abs(law.scales - last.scales) <= COUNTED * law.scales) and np.allclose(law.shares, last.shares):
+        changes = np.abs(law.scales / last.scales - 1), np.abs(law.shares / last.shares - 1)
+        if np.max(changes) <= COUNTED:
             break
     return judged.clean.astype(np.float64)

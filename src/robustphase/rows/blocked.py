@@ -9,7 +9,7 @@ from threading import Lock
 
 import numpy as np
 
-from robustphase.rows.source import Array, Kernel, Parts, RowSource
+from robustphase.rows.source import Array, InBulk, Kernel, Parts, RowSource
 from robustphase.rows.threads import allowed_threads, run_in_threads, single_threaded_blas
 
 #: Bytes of ``A`` in one block: small enough to be still in a core's cache when the second product comes to it, large
@@ -19,6 +19,8 @@ BLOCK_BYTES = 4 << 20
 MIN_BLOCK_ROWS = 64
 #: More rows than this make the numbers per row, not the rows, too many for the cache.
 MAX_BLOCK_ROWS = 8192
+#: The same for kernels that ask for few, large blocks.
+BULK_BYTES, MAX_BULK_ROWS = 64 << 20, 1 << 15
 #: Below this much data per thread, starting a thread costs more than it saves.
 MIN_BYTES_PER_THREAD = 2 << 20
 
@@ -32,7 +34,14 @@ class BlockedRows(RowSource):
         Rows per block; by default about 4 MiB of them.
     threads : int, optional
         Threads to use; by default as many as BLAS is allowed to use at the time of the pass.
+
+    Attributes
+    ----------
+    reads_views : bool
+        Whether reading rows costs no memory, so that blocks may be large.
     """
+
+    reads_views: bool = False
 
     def __init__(self, *, block_rows: int | None = None, threads: int | None = None) -> None:
         if block_rows is not None and block_rows < 1:
@@ -46,10 +55,12 @@ class BlockedRows(RowSource):
     def read(self, start: int, stop: int) -> Array:
         """Rows ``start`` to ``stop`` (exclusive) as an array of :attr:`dtype`; the caller does not write to it."""
 
-    def _rows_per_block(self, strands: int) -> int:
+    def _rows_per_block(self, strands: int, *, in_bulk: bool = False) -> int:
         if self.block_rows is not None:
             return self.block_rows
         row_bytes = max(1, self.shape[1] * self.dtype.itemsize * strands)
+        if in_bulk and self.reads_views:
+            return min(max(MIN_BLOCK_ROWS, BULK_BYTES // row_bytes), MAX_BULK_ROWS)
         return min(max(MIN_BLOCK_ROWS, BLOCK_BYTES // row_bytes), MAX_BLOCK_ROWS)
 
     def _stretches(self, count: int, strands: int) -> list[tuple[int, int]]:
@@ -59,20 +70,20 @@ class BlockedRows(RowSource):
         edges = np.linspace(0, count, min(threads, max(1, count)) + 1).astype(int)
         return [(int(low), int(high)) for low, high in pairwise(edges)]
 
-    def _blocks(self, low: int, high: int, strands: int) -> Iterable[tuple[int, int]]:
-        """Cut a stretch into blocks."""
-        step = self._rows_per_block(strands)
+    def _blocks(self, low: int, high: int, strands: int, step: int) -> Iterable[tuple[int, int]]:
+        """Cut a stretch into blocks of about ``step`` rows."""
         return [(start, min(start + step, high)) for start in range(low, high, step)]
 
     def _reduce(self, kernel: Kernel, per_row: Sequence[Array], strands: int) -> Parts:
         count = self.shape[0] // strands
         offsets = [strand * count for strand in range(strands)]
+        step = self._rows_per_block(strands, in_bulk=isinstance(kernel, InBulk))
         gathered = _GatheredRows(count)
 
         def sweep_stretch(stretch: tuple[int, int]) -> tuple[Array, ...]:
             low, high = stretch
             totals: tuple[Array, ...] = ()
-            for start, stop in self._blocks(low, high, strands):
+            for start, stop in self._blocks(low, high, strands, step):
                 blocks = [self.read(offset + start, offset + stop) for offset in offsets]
                 parts = kernel(*blocks, *[values[start:stop] for values in per_row])
                 totals = add_sums(totals, parts.sums)

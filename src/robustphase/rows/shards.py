@@ -70,8 +70,8 @@ class Shard(BlockedRows):
         block = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return block if block.dtype in NATIVE_DTYPES else block.astype(self.dtype)
 
-    def _blocks(self, low: int, high: int, strands: int) -> Iterator[tuple[int, int]]:
-        count, step = self.shape[0] // strands, self._rows_per_block(strands)
+    def _blocks(self, low: int, high: int, strands: int, step: int) -> Iterator[tuple[int, int]]:
+        count = self.shape[0] // strands
         edges = sorted({edge - strand * count for strand in range(strands) for edge in self._edges})
         while low < high:
             stop = min(low + step, high)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +36,21 @@ class Parts(NamedTuple):
 
 Kernel = Callable[..., Parts]
 """``kernel(*blocks, *per_row_slices) -> Parts``; one block per strand."""
+
+
+@dataclass(frozen=True)
+class InBulk:
+    """A kernel that takes many small steps for few numbers per row, and so wants few, large blocks.
+
+    Threads wait for the interpreter between two steps. Where the steps are many that costs more than a block that has left
+    the cache before its second product; sources that hold their rows in memory heed it.
+    """
+
+    kernel: Kernel
+
+    def __call__(self, *arrays: Array) -> Parts:
+        """The kernel itself."""
+        return self.kernel(*arrays)
 
 
 class RowSource(ABC):
