@@ -43,8 +43,11 @@ def oracle(world: rp.simulate.World, background: bool) -> float:
         s = A @ x
         slopes = 2 * s.conj()[:, np.newaxis] * A
         design = np.hstack((slopes.real, -slopes.imag, *([np.ones((y.size, 1))] if background else [])))
-        # The phase is free: the smallest step leaves it alone.
-        step = np.linalg.lstsq(design, y - np.abs(s) ** 2 - b, rcond=1e-10)[0]
+        normal = design.T @ design
+        # The phase is free: held by a term of its own, which the right side knows nothing of, it stays as it is.
+        phase = np.concatenate((-x.imag, x.real, np.zeros(design.shape[1] - 2 * x.size)))
+        normal += np.outer(phase, phase) * normal.trace() / (2 * x.size * (phase @ phase))
+        step = np.linalg.solve(normal, design.T @ (y - np.abs(s) ** 2 - b))
         x, b = x + step[: x.size] + 1j * step[x.size : 2 * x.size], b + (step[-1] if background else 0.0)
         if np.linalg.norm(step) < 1e-10:
             break

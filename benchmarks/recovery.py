@@ -59,7 +59,8 @@ def oracle(world: rp.simulate.World, background: bool) -> float:
         design = 2 * s[:, None] * A
         if background:
             design = np.hstack((design, np.ones((y.size, 1))))
-        step = np.linalg.lstsq(design, y - s * s - b, rcond=None)[0]
+        # With so many samples the normal equations are as good as any other way, and many times as fast.
+        step = np.linalg.solve(design.T @ design, design.T @ (y - s * s - b))
         x, b = x + step[: x.size], b + (step[-1] if background else 0.0)
         if np.linalg.norm(step) < 1e-10:
             break

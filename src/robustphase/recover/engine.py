@@ -19,6 +19,7 @@ from robustphase.initialise.start import AUTO_CONTAMINATION
 from robustphase.initialise.structured import normalised, pose_structured, structured_candidates
 from robustphase.likelihood import cautious_law, count_bad, density_floor, response_density
 from robustphase.rows import OperatorRows
+from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
 from robustphase.validation import Samples
@@ -33,6 +34,8 @@ APART, CLOSE = 0.2, 0.25
 FINALISTS, APART_LAST, FEWEST_REFINEMENTS, MOST_REFINEMENTS = 3, 0.1, 2, 8
 #: A race is over when no candidate moves by more than this fraction; so are the Gauss-Newton steps.
 SETTLED = 0.02
+#: A candidate takes part in a vote if its power is at least this fraction of that of the one that explains most.
+ORDINARY = 0.3
 #: Floor of the response density in the polish.
 POLISH_FLOOR = 0.1
 #: With "auto", a level found above the assumed one is assumed in a second run, with this margin, up to this level.
@@ -307,7 +310,8 @@ def choose(data: Data, fit: Fit) -> int:
     """Index of the winner: the best likelihood; among those about as good, the one that most samples vote for.
 
     A high floor of the response density caps what a single sample can count, so it asks for votes; a low one asks for
-    explanations of what is surprising. With much contamination only the second can be trusted.
+    explanations of what is surprising. With much contamination only the second can be trusted. A signal close to zero says
+    nothing of any sample, so nobody votes against it: it takes no part in a vote on one of ordinary size.
     """
     level = data.contamination
     close = 0.08 * float(np.clip((0.3 - level) / 0.1, 0.0, 1.0))
@@ -315,7 +319,9 @@ def choose(data: Data, fit: Fit) -> int:
         weigh(data._replace(density=response_density(data.responses, floor)), fit.projections, fit.residuals).scores
         for floor in (min(0.1, density_floor(level)), 0.6)
     )
-    return int(np.argmax(np.where(explaining >= explaining.max() - close, voting, -np.inf)))
+    power = abs2(fit.projections).mean(axis=0)
+    eligible = (explaining >= explaining.max() - close) & (power >= ORDINARY * power[np.argmax(explaining)])
+    return int(np.argmax(np.where(eligible, voting, -np.inf)))
 
 
 def _polish_consistently(data: Data, signal: Array, background: float, scale: float) -> tuple[Polished, Data]:
