@@ -34,8 +34,9 @@ APART, CLOSE = 0.2, 0.25
 FINALISTS, APART_LAST, FEWEST_REFINEMENTS, MOST_REFINEMENTS = 3, 0.1, 2, 8
 #: A race is over when no candidate moves by more than this fraction; so are the Gauss-Newton steps.
 SETTLED = 0.02
-#: A candidate takes part in a vote if its power is at least this fraction of that of the one that explains most.
-ORDINARY = 0.3
+#: Candidates take part in a vote if their mean log-likelihood is that close to the best, and their power at least this
+#: fraction of the power of that one.
+ABOUT_AS_GOOD, ORDINARY = 0.16, 0.3
 #: Floor of the response density in the polish.
 POLISH_FLOOR = 0.1
 #: With "auto", a level found above the assumed one is assumed in a second run, with this margin, up to this level.
@@ -310,17 +311,15 @@ def choose(data: Data, fit: Fit) -> int:
     """Index of the winner: the best likelihood; among those about as good, the one that most samples vote for.
 
     A high floor of the response density caps what a single sample can count, so it asks for votes; a low one asks for
-    explanations of what is surprising. With much contamination only the second can be trusted. A signal close to zero says
-    nothing of any sample, so nobody votes against it: it takes no part in a vote on one of ordinary size.
+    explanations of what is surprising. A signal close to zero says nothing of any sample, so nobody votes against it: it
+    takes no part in a vote on one of ordinary size.
     """
-    level = data.contamination
-    close = 0.08 * float(np.clip((0.3 - level) / 0.1, 0.0, 1.0))
     explaining, voting = (
         weigh(data._replace(density=response_density(data.responses, floor)), fit.projections, fit.residuals).scores
-        for floor in (min(0.1, density_floor(level)), 0.6)
+        for floor in (min(0.1, density_floor(data.contamination)), 0.6)
     )
     power = abs2(fit.projections).mean(axis=0)
-    eligible = (explaining >= explaining.max() - close) & (power >= ORDINARY * power[np.argmax(explaining)])
+    eligible = (explaining >= explaining.max() - ABOUT_AS_GOOD) & (power >= ORDINARY * power[np.argmax(explaining)])
     return int(np.argmax(np.where(eligible, voting, -np.inf)))
 
 
