@@ -30,6 +30,7 @@ lint: setup
 	$(BIN)/mypy
 
 bench: setup ## performance ratios, measured side by side
+	$(PIP) install --constraint constraints.txt --group bench
 	$(BIN)/python -m benchmarks
 
 fuzz: setup ## try to break the file readers for two minutes
@@ -43,7 +44,7 @@ docs: setup ## HTML documentation in docs/_build/html
 constraints: ## write constraints.txt anew from the newest versions
 	$(PYTHON) -m venv --clear $(VENV)
 	$(PIP) install --upgrade pip
-	$(PIP) install --editable '.[all]' --group dev --group docs
+	$(PIP) install --editable '.[all]' --group dev --group docs --group bench
 	$(BIN)/python -m pip freeze --all --exclude-editable --exclude setuptools > constraints.txt
 	touch $(READY)
 

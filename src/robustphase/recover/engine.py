@@ -24,12 +24,12 @@ from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
 from robustphase.validation import Samples
 
-#: Steps between two looks at the field.
-STRETCH = 4
+#: Steps between two looks at the field; the first look comes soon, and only drops what is hopeless.
+STRETCHES = (2, 4, 4, 4, 4, 4, 4, 4, 4)
 #: Candidates that stay in after each stretch, as long as several answers survive.
-SURVIVORS = (16, 8, 6, 6, 5, 5, 4, 3)
-#: How far apart they are, and how close to the best forecast of the score.
-APART, CLOSE = 0.2, 0.25
+SURVIVORS = (16, 16, 8, 6, 6, 5, 5, 4, 3)
+#: How far apart they are, and how close to the best forecast of the score, after each stretch.
+APART, CLOSE = 0.2, (0.5, *8 * (0.25,))
 #: Candidates that get Gauss-Newton steps, how far apart they are, and fewest and most steps.
 FINALISTS, APART_LAST, FEWEST_REFINEMENTS, MOST_REFINEMENTS = 3, 0.1, 2, 8
 #: A race is over when no candidate moves by more than this fraction; so are the Gauss-Newton steps.
@@ -259,13 +259,13 @@ def _race_down(data: Data, field: Field, diary: _Diary) -> tuple[Field, Array]:
     started far away is still behind when wrong ones have long settled, but it gains more.
     """
     origins = np.arange(field.scores.size)
-    for most in SURVIVORS:
+    for steps, most, close in zip(STRETCHES, SURVIVORS, CLOSE, strict=True):
         before = field
-        field, gains = race(data, before, STRETCH)
+        field, gains = race(data, before, steps)
         _note_race(diary, before, field)
         forecasts = field.scores + gains
         chosen = distinct_signals(field.signals, forecasts, most, APART)
-        chosen = chosen[forecasts[chosen] > forecasts.max() - CLOSE]
+        chosen = chosen[forecasts[chosen] > forecasts.max() - close]
         moved = np.linalg.norm(field.signals - before.signals, axis=0) / np.linalg.norm(field.signals, axis=0)
         field, origins = field.only(chosen), origins[chosen]
         if chosen.size == 1 or (moved[chosen] < SETTLED).all():

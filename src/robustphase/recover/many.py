@@ -25,7 +25,7 @@ from robustphase.initialise.norms import Candidates, profile_norms_of_many
 from robustphase.initialise.screening import screen_covariates
 from robustphase.initialise.start import assumed_level, response_unit
 from robustphase.likelihood import cautious_law, count_bad, density_floor, response_density
-from robustphase.recover.engine import POLISH_FLOOR, STRETCH, Recovery, Stage, recover
+from robustphase.recover.engine import POLISH_FLOOR, Recovery, Stage, recover
 from robustphase.rows.source import Array
 from robustphase.rows.threads import allowed_threads, run_in_threads, single_threaded_blas
 from robustphase.validation import Samples
@@ -33,7 +33,7 @@ from robustphase.validation import Samples
 #: Numbers in one array of samples times signals: more signals than that are recovered in several groups.
 NUMBERS = 1 << 23
 #: Steps of the race.
-STEPS = 2 * STRETCH
+STEPS = 8
 #: A direction in the residuals is suspicious if it is this strong, against that of the responses and against chance.
 LEFT_OVER, ABOVE_CHANCE = 0.5, 1.5
 #: Power iterations that look for it: strong ones show soon.
