@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import tracemalloc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -37,6 +37,6 @@ def peak_extra_bytes(run: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
-def slope(sizes: list[int], seconds: list[float]) -> float:
+def slope(sizes: Sequence[int] | np.ndarray, seconds: Sequence[float] | np.ndarray) -> float:
     """Exponent of growth: least-squares slope in logarithms."""
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])

@@ -122,52 +122,34 @@ def polish(
     """
     m, n = data.source.shape
     original, memory = data, Acceleration()
-    done = _Done(signals.shape[1], n, m, signals.dtype)
+    done, pace = _Done(signals.shape[1], n, m, signals.dtype), _Pace(signals.shape[1])
     moves: list[float] = []
-    lengths, stalled = np.empty((0, signals.shape[1])), np.zeros(signals.shape[1], bool)
-    calm = np.zeros(signals.shape[1], int)
     # Without enough samples their moments are too far from the population's for its Newton steps to converge.
     newton_steps = max_iter if m >= FEW_SAMPLES * n else 0
     while True:
         seen = look(data, signals, backgrounds, law)
         fitted = renew(law, seen.tally, data.contamination)
-        now, then = _variables(backgrounds, law), _variables(backgrounds, fitted)
-        steady = np.abs(then[1] - now[1]) < SETTLING
-        power = abs2(signals).sum(axis=0)
         if len(moves) < newton_steps:
             factor = first_factor(m, n)
             proposals, shifts = newton_proposals(signals, seen.pull, unknown_mean=True)
         else:
             factor, last = 1.0, moves[-1] if moves else 1.0
             proposals, shifts = _exact_proposals(data, signals, backgrounds, law, seen.projections, last)
+        power = abs2(signals).sum(axis=0)
         relative = np.linalg.norm(proposals, axis=0) / np.sqrt(power)
+        now, then = _variables(backgrounds, law), _variables(backgrounds + shifts, fitted)
         moves.append(float(relative.max()))
-        lengths = np.vstack((lengths, relative))
-        if len(moves) % WINDOW == 0 and len(moves) >= 2 * WINDOW:
-            stalled |= lengths[-WINDOW:].min(axis=0) > STALLED * lengths[-2 * WINDOW : -WINDOW].min(axis=0)
-        then[0] += shifts
-        follows = steady & ~stalled
-        metric = np.vstack(
-            (
-                np.broadcast_to(1 / np.sqrt(power), signals.shape),
-                METRIC[0] / power,
-                *(weight * follows for weight in METRIC[1:]),
-            )
-        )
+        follows = pace.note(relative, np.abs(then[1] - now[1]) < SETTLING)
         cut = np.minimum(factor, LONGEST / np.maximum(relative, _TINY))
-        points, targets = np.vstack((signals, now)), np.vstack((cut * proposals, then - now))
-        reached = memory.step(points, targets, metric)
-        step = reached[:n] - signals
-        length = np.linalg.norm(step, axis=0) / np.sqrt(power)
-        limit = np.minimum(LONGEST, AMPLIFIED * relative)
-        signals = signals + step * np.minimum(1.0, limit / np.maximum(length, _TINY))
+        metric = _metric(signals, follows)
+        reached = memory.step(np.vstack((signals, now)), np.vstack((cut * proposals, then - now)), metric)
+        signals = signals + _within(reached[:n] - signals, np.sqrt(power), np.minimum(LONGEST, AMPLIFIED * relative))
         # A background that leaves the noise would make every sample look bad.
         reach = np.maximum(AMPLIFIED * np.abs(shifts), 0.1 * fitted.scales)
         reached[n] = backgrounds + np.clip(reached[n].real - backgrounds, -reach, reach)
 
         noise = fitted.scales / power
-        calm = np.where(steady, calm + 1, 0)
-        settled = (relative < 1e-12) | ((calm >= CALM) & (relative < tol) & (relative < RESOLUTION * noise))
+        settled = (relative < 1e-12) | (pace.calm & (relative < tol) & (relative < RESOLUTION * noise))
         little = settled | (relative < np.minimum(RESOLUTION * noise * np.sqrt(n / m), RESOLUTION))
         # What still moves after many passes is often little against what noise leaves open.
         last_pass = len(moves) == newton_steps + EXACT_STEPS or (len(moves) == newton_steps and bool(little.all()))
@@ -175,15 +157,66 @@ def polish(
         if last_pass or leaving.sum() >= LEAVE * leaving.size:
             done.keep(leaving, signals, backgrounds, law, seen.projections, little)
             if leaving.all():
-                break
+                return done.polished(original, tuple(moves))
             staying = ~leaving
             memory.only(staying)
+            pace.only(staying)
             data, signals, follows = data.only(staying), signals[:, staying], follows[staying]
             reached, then = reached[:, staying], then[:, staying]
-            lengths, stalled, calm = lengths[:, staying], stalled[staying], calm[staying]
         backgrounds = reached[n].real
         law = _law(np.where(follows, reached[n + 1 :].real, then[1:]), data.contamination)
-    return done.polished(original, tuple(moves))
+
+
+class _Pace:
+    """How the steps of every column have gone so far, and which laws may be extrapolated."""
+
+    def __init__(self, k: int) -> None:
+        self._lengths = np.empty((0, k))
+        self._stalled, self._calm = np.zeros(k, bool), np.zeros(k, int)
+
+    def note(self, relative: Array, steady: Array) -> Array:
+        """Note a step; which columns have a law that is steady, and has not led astray."""
+        self._lengths = np.vstack((self._lengths, relative))
+        count = len(self._lengths)
+        if count % WINDOW == 0 and count >= 2 * WINDOW:
+            recent, before = self._lengths[-WINDOW:].min(axis=0), self._lengths[-2 * WINDOW : -WINDOW].min(axis=0)
+            self._stalled |= recent > STALLED * before
+        self._calm = np.where(steady, self._calm + 1, 0)
+        follows: Array = steady & ~self._stalled
+        return follows
+
+    @property
+    def calm(self) -> Array:
+        """Columns whose scale has arrived."""
+        calm: Array = self._calm >= CALM
+        return calm
+
+    def only(self, columns: Array) -> None:
+        """Go on with some of the columns."""
+        self._lengths, self._stalled, self._calm = (
+            self._lengths[:, columns],
+            self._stalled[columns],
+            self._calm[columns],
+        )
+
+
+def _metric(signals: Array, follows: Array) -> Array:
+    """Weights of signals, backgrounds and laws when steps are compared; laws that do not follow have none."""
+    power = abs2(signals).sum(axis=0)
+    return np.vstack(
+        (
+            np.broadcast_to(1 / np.sqrt(power), signals.shape),
+            METRIC[0] / power,
+            *(weight * follows for weight in METRIC[1:]),
+        )
+    )
+
+
+def _within(steps: Array, norms: Array, limits: Array) -> Array:
+    """Steps cut to the given fractions of the norms."""
+    lengths = np.linalg.norm(steps, axis=0) / norms
+    cut: Array = steps * np.minimum(1.0, limits / np.maximum(lengths, _TINY))
+    return cut
 
 
 class _Done:

@@ -1,0 +1,120 @@
+"""The cost model of docs/performance.md against runs: ``python -m benchmarks.cost_model``.
+
+The seconds that every stage takes for a pass and a gigabyte are read off one fit in memory. Fits of other sizes, and one on a
+Dask cluster of two worker processes, are then predicted from the passes they make, the bytes these read, and for the cluster
+the overhead of a pass; beside each prediction stands what was measured. Writes docs/_generated/cost_model.md.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import robustphase as rp
+from robustphase.files.atomic import write_text
+from robustphase.rows import DaskRows, MemoryRows, RowSource, project
+from robustphase.simulate import World, make_world
+
+PAGE = Path(__file__).parents[1] / "docs" / "_generated" / "cost_model.md"
+#: Unknowns and samples: of the fit that sets the prices, and of the predicted ones.
+PRICED, PREDICTED = (500, 20000), ((100, 20000), (200, 100000), (1000, 40000), (500, 80000), (2000, 30000))
+ON_CLUSTER = (500, 40000)
+ROUNDS = 3
+
+
+def world_of(size: tuple[int, int]) -> World:
+    return make_world(*size, contamination=0.1, attack="decoy", seed=0)
+
+
+def fit(rows: object, world: World) -> rp.RobustPhaseRetrieval:
+    return rp.RobustPhaseRetrieval(0.1).fit(rows, world.y)
+
+
+def stages(model: rp.RobustPhaseRetrieval) -> dict[str, tuple[int, float]]:
+    """Passes and seconds of each stage."""
+    found: dict[str, tuple[int, float]] = {}
+    passes, seconds = 0, 0.0
+    for line in model.history_:
+        before = found.get(line.stage, (0, 0.0))
+        found[line.stage] = (before[0] + line.passes - passes, before[1] + line.seconds - seconds)
+        passes, seconds = line.passes, line.seconds
+    return found
+
+
+def fastest(run: Callable[[], rp.RobustPhaseRetrieval]) -> tuple[float, rp.RobustPhaseRetrieval]:
+    """Least seconds of a few runs after one that is not counted, and the model of the fastest."""
+    run()
+    timed = []
+    for _ in range(ROUNDS):
+        begin = time.perf_counter()
+        model = run()
+        timed.append((time.perf_counter() - begin, model))
+    return min(timed, key=lambda pair: pair[0])
+
+
+def predicted(model: rp.RobustPhaseRetrieval, world: World, prices: dict[str, float]) -> float:
+    """Seconds, from the passes that the stages made."""
+    return sum(passes * world.A.nbytes * prices[name] for name, (passes, _) in stages(model).items() if passes)
+
+
+def overhead(there: RowSource, here: RowSource) -> float:
+    """Seconds of a pass beyond its arithmetic, with numbers per sample coming back."""
+    vector, differences = np.ones(here.shape[1]), []
+    for _ in range(10):
+        begin = time.perf_counter()
+        project(there, vector)
+        middle = time.perf_counter()
+        project(here, vector)
+        differences.append(2 * middle - begin - time.perf_counter())
+    return float(np.median(differences))
+
+
+def run() -> None:
+    world = world_of(PRICED)
+    _, model = fastest(lambda: fit(world.A, world))
+    prices = {name: s / (passes * world.A.nbytes) for name, (passes, s) in stages(model).items() if passes}
+    lines = [
+        "Seconds for a pass and a GB, read off n = {}, m = {}: {}.".format(
+            *PRICED, ", ".join(f"{name} {price * 1e9:.2f}" for name, price in prices.items())
+        ),
+        "",
+        "| n | m | where | passes | predicted | measured |",
+        "|---|---|---|---|---|---|",
+    ]
+    for size in PREDICTED:
+        world = world_of(size)
+        seconds, model = fastest(lambda: fit(world.A, world))  # noqa: B023
+        lines.append(
+            f"| {size[0]} | {size[1]} | memory | {model.history_[-1].passes} | {predicted(model, world, prices):.2f} s | "
+            f"{seconds:.2f} s |"
+        )
+        print(lines[-1], flush=True)
+    lines.append(on_cluster(prices))
+    print("\n".join(lines))
+    write_text(PAGE, "\n".join(lines) + "\n")
+
+
+def on_cluster(prices: dict[str, float]) -> str:
+    """The line of a fit on two worker processes."""
+    import dask.array as da
+    from distributed import Client, LocalCluster
+
+    world = world_of(ON_CLUSTER)
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        there = DaskRows(da.from_array(world.A, chunks=(1000, ON_CLUSTER[0])), client=client)
+        extra = overhead(there, MemoryRows(world.A))
+        begin_of = there.passes
+        seconds, model = fastest(lambda: fit(there, world))
+    made = (there.passes - begin_of) // (ROUNDS + 1)
+    expected = predicted(model, world, prices) + made * extra
+    return f"| {ON_CLUSTER[0]} | {ON_CLUSTER[1]} | 2 workers | {made} | {expected:.2f} s | {seconds:.2f} s |"
+
+
+if __name__ == "__main__":
+    run()
