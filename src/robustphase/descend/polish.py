@@ -44,6 +44,9 @@ SETTLING, CALM = 0.2, 3
 #: Steps that have not become shorter by this factor within so many passes have been led astray by an extrapolated law, which
 #: then follows the residuals at its own pace.
 STALLED, WINDOW = 0.5, 10
+#: The shape of the law is held until a step is shorter than this: while the signal is off, residuals of clean samples have
+#: longer tails than their noise, and bad samples pass for such tails.
+ARRIVED = 0.02
 #: Columns that have settled leave when they are at least this share of all: each departure copies what stays.
 LEAVE = 0.25
 #: Fewest samples judged together at the end.
@@ -137,6 +140,7 @@ def polish(
             proposals, shifts = _exact_proposals(data, signals, backgrounds, law, seen.projections, last)
         power = abs2(signals).sum(axis=0)
         relative = np.linalg.norm(proposals, axis=0) / np.sqrt(power)
+        fitted = pace.held(law, fitted, relative)
         now, then = _variables(backgrounds, law), _variables(backgrounds + shifts, fitted)
         moves.append(float(relative.max()))
         follows = pace.note(relative, np.abs(then[1] - now[1]) < SETTLING)
@@ -172,7 +176,13 @@ class _Pace:
 
     def __init__(self, k: int) -> None:
         self._lengths = np.empty((0, k))
-        self._stalled, self._calm = np.zeros(k, bool), np.zeros(k, int)
+        self._stalled, self._calm, self._free = np.zeros(k, bool), np.zeros(k, int), np.zeros(k, bool)
+
+    def held(self, law: NoiseLaw, fitted: NoiseLaw, relative: Array) -> NoiseLaw:
+        """The fitted law, with the shape of the present one as long as the signal is still on its way."""
+        self._free |= relative < ARRIVED
+        tails, tilts = np.where(self._free, fitted.tails, law.tails), np.where(self._free, fitted.tilts, law.tilts)
+        return fitted._replace(tails=tails, tilts=tilts)
 
     def note(self, relative: Array, steady: Array) -> Array:
         """Note a step; which columns have a law that is steady, and has not led astray."""
@@ -193,11 +203,8 @@ class _Pace:
 
     def only(self, columns: Array) -> None:
         """Go on with some of the columns."""
-        self._lengths, self._stalled, self._calm = (
-            self._lengths[:, columns],
-            self._stalled[columns],
-            self._calm[columns],
-        )
+        self._lengths = self._lengths[:, columns]
+        self._stalled, self._calm, self._free = self._stalled[columns], self._calm[columns], self._free[columns]
 
 
 def _metric(signals: Array, follows: Array) -> Array:
