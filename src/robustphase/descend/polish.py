@@ -44,8 +44,8 @@ SETTLING, CALM = 0.2, 3
 #: Steps that have not become shorter by this factor within so many passes have been led astray by an extrapolated law, which
 #: then follows the residuals at its own pace.
 STALLED, WINDOW = 0.5, 10
-#: The shape of the law is held until a step is shorter than this: while the signal is off, residuals of clean samples have
-#: longer tails than their noise, and bad samples pass for such tails.
+#: The shape of the law is held until a step is shorter than this, or the window is over: while the signal is off, residuals of
+#: clean samples have longer tails than their noise, and bad samples pass for such tails.
 ARRIVED = 0.02
 #: Columns that have settled leave when they are at least this share of all: each departure copies what stays.
 LEAVE = 0.25
@@ -180,7 +180,7 @@ class _Pace:
 
     def held(self, law: NoiseLaw, fitted: NoiseLaw, relative: Array) -> NoiseLaw:
         """The fitted law, with the shape of the present one as long as the signal is still on its way."""
-        self._free |= relative < ARRIVED
+        self._free |= (relative < ARRIVED) | (len(self._lengths) >= WINDOW)
         tails, tilts = np.where(self._free, fitted.tails, law.tails), np.where(self._free, fitted.tilts, law.tilts)
         return fitted._replace(tails=tails, tilts=tilts)
 

@@ -258,7 +258,7 @@ def _race_down(data: Data, field: Field, diary: _Diary) -> tuple[Field, Array]:
     What promises is a forecast: the score after a stretch, and as much again as was gained in it. A right candidate that
     started far away is still behind when wrong ones have long settled, but it gains more.
     """
-    origins = np.arange(field.scores.size)
+    origins, alone = np.arange(field.scores.size), field.scores.size == 1
     for steps, most, close in zip(STRETCHES, SURVIVORS, CLOSE, strict=True):
         before = field
         field, gains = race(data, before, steps)
@@ -268,7 +268,8 @@ def _race_down(data: Data, field: Field, diary: _Diary) -> tuple[Field, Array]:
         chosen = chosen[forecasts[chosen] > forecasts.max() - close]
         moved = np.linalg.norm(field.signals - before.signals, axis=0) / np.linalg.norm(field.signals, axis=0)
         field, origins = field.only(chosen), origins[chosen]
-        if chosen.size == 1 or (moved[chosen] < SETTLED).all():
+        # Who has beaten others is near the signal; a start that was given may be far away.
+        if (chosen.size == 1 and not alone) or (moved[chosen] < SETTLED).all():
             break
     chosen = distinct_signals(field.signals, field.scores, FINALISTS, APART_LAST)
     return field.only(chosen), origins[chosen]
