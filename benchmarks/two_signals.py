@@ -15,8 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.optimize import brentq
-from scipy.special import ndtr
+from scipy import optimize, special
 
 import robustphase as rp
 from robustphase.files.atomic import write_text
@@ -43,7 +42,7 @@ def second_signal(world: World, cosine: float, norm: float) -> np.ndarray:
 
 def total_variation(first: np.ndarray, second: np.ndarray) -> float:
     """Between the laws of two signals with normal noise, from their projections on the rows."""
-    return float(np.mean(2 * ndtr(np.abs(first**2 - second**2) / (2 * SIGMA)) - 1))
+    return float(np.mean(2 * special.ndtr(np.abs(first**2 - second**2) / (2 * SIGMA)) - 1))
 
 
 def one_run(level: float, cosine: float, norm: float, choice: str, noise: str, keep_noise: bool) -> tuple[float, float]:
@@ -67,7 +66,9 @@ def one_run(level: float, cosine: float, norm: float, choice: str, noise: str, k
 def farthest(level: float) -> float:
     """Distance of two signals, over their norm, whose laws can be made the same: the second has a part beside the first."""
     first, beside = np.random.default_rng(0).standard_normal((2, 1_000_000))
-    return float(brentq(lambda d: total_variation(first, first + d * beside) - 2 * level, 1e-3, 3.0, xtol=1e-3))
+    return float(
+        optimize.brentq(lambda d: total_variation(first, first + d * beside) - 2 * level, 1e-3, 3.0, xtol=1e-3)
+    )
 
 
 def main() -> None:
