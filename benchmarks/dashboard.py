@@ -138,7 +138,7 @@ def growth() -> dict[str, Any]:
             )
             for contestant, values in seconds.items():
                 times[contestant].append(float(values.min()))
-            if rp.distance(plain_wirtinger_flow(clean.A, clean.y), clean.truth, relative=True) > 1:
+            if not rp.distance(plain_wirtinger_flow(clean.A, clean.y), clean.truth, relative=True) < 1:
                 print(f"n={n}, m={m}: plain Wirtinger flow diverged")
                 times["plain"][-1] = np.nan
             print(f"n={n}, m={m}: ours {times['ours'][-1]:.2f} s, plain {times['plain'][-1]:.2f} s", flush=True)

@@ -151,7 +151,7 @@ def plain_wirtinger_flow(A: np.ndarray, y: np.ndarray) -> np.ndarray:
         move = step * (A.T @ ((s * s - y) * s)) / m
         x = x - move
         change = np.linalg.norm(move) / np.linalg.norm(x)
-        if change < 1e-6 or change > 1e6:
+        if not 1e-6 <= change <= 1.0:
             break
     return x
 
