@@ -109,9 +109,9 @@ def on_cluster(prices: dict[str, float]) -> str:
     ):
         there = DaskRows(da.from_array(world.A, chunks=(1000, ON_CLUSTER[0])), client=client)
         extra = overhead(there, MemoryRows(world.A))
-        begin_of = there.passes
+        before = there.passes
         seconds, model = fastest(lambda: fit(there, world))
-    made = (there.passes - begin_of) // (ROUNDS + 1)
+    made = (there.passes - before) // (ROUNDS + 1)
     expected = predicted(model, world, prices) + made * extra
     return f"| {ON_CLUSTER[0]} | {ON_CLUSTER[1]} | 2 workers | {made} | {expected:.2f} s | {seconds:.2f} s |"
 

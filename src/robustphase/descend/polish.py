@@ -145,7 +145,7 @@ def polish(
         moves.append(float(relative.max()))
         follows = pace.note(relative, np.abs(then[1] - now[1]) < SETTLING)
         cut = np.minimum(factor, LONGEST / np.maximum(relative, _TINY))
-        metric = _metric(signals, follows)
+        metric = _metric(n, power, follows)
         reached = memory.step(np.vstack((signals, now)), np.vstack((cut * proposals, then - now)), metric)
         signals = signals + _within(reached[:n] - signals, np.sqrt(power), np.minimum(LONGEST, AMPLIFIED * relative))
         # A background that leaves the noise would make every sample look bad.
@@ -207,12 +207,11 @@ class _Pace:
         self._stalled, self._calm, self._free = self._stalled[columns], self._calm[columns], self._free[columns]
 
 
-def _metric(signals: Array, follows: Array) -> Array:
+def _metric(n: int, power: Array, follows: Array) -> Array:
     """Weights of signals, backgrounds and laws when steps are compared; laws that do not follow have none."""
-    power = abs2(signals).sum(axis=0)
     return np.vstack(
         (
-            np.broadcast_to(1 / np.sqrt(power), signals.shape),
+            np.broadcast_to(1 / np.sqrt(power), (n, power.size)),
             METRIC[0] / power,
             *(weight * follows for weight in METRIC[1:]),
         )

@@ -111,7 +111,7 @@ def candidate_directions(
     learners, residuals = learn_weightings(space, learners)
     moving = np.linalg.norm(residuals, axis=0) > SETTLED
     if moving.any():
-        # One pass more for those that learn: further ones changed no candidate by more than a hundredth.
+        # One pass more for those that learn: further ones brought the best candidate no closer.
         space.grow(residuals[:, moving])
         learners, _ = learn_weightings(space, space.extended(learners))
         coordinates = space.extended(coordinates)

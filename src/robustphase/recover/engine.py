@@ -24,12 +24,11 @@ from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
 from robustphase.validation import Samples
 
-#: Steps between two looks at the field; the first look comes soon, and only drops what is hopeless.
-STRETCHES = (2, 4, 4, 4, 4, 4, 4, 4, 4)
-#: Candidates that stay in after each stretch, as long as several answers survive.
-SURVIVORS = (16, 16, 8, 6, 6, 5, 5, 4, 3)
-#: How far apart they are, and how close to the best forecast of the score, after each stretch.
-APART, CLOSE = 0.2, (0.5, *8 * (0.25,))
+#: Stretches of the race: steps until the next look at the field, most candidates that then stay in, and how close their
+#: forecasts are to the best. The first look comes soon, and only drops what is hopeless.
+STRETCHES = ((2, 16, 0.5), *((4, most, 0.25) for most in (16, 8, 6, 6, 5, 5, 4, 3)))
+#: How far apart candidates are that stay in.
+APART = 0.2
 #: Candidates that get Gauss-Newton steps, how far apart they are, and fewest and most steps.
 FINALISTS, APART_LAST, FEWEST_REFINEMENTS, MOST_REFINEMENTS = 3, 0.1, 2, 8
 #: A race is over when no candidate moves by more than this fraction; so are the Gauss-Newton steps.
@@ -259,7 +258,7 @@ def _race_down(data: Data, field: Field, diary: _Diary) -> tuple[Field, Array]:
     started far away is still behind when wrong ones have long settled, but it gains more.
     """
     origins, alone = np.arange(field.scores.size), field.scores.size == 1
-    for steps, most, close in zip(STRETCHES, SURVIVORS, CLOSE, strict=True):
+    for steps, most, close in STRETCHES:
         before = field
         field, gains = race(data, before, steps)
         _note_race(diary, before, field)

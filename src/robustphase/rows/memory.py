@@ -31,12 +31,12 @@ class MemoryRows(BlockedRows):
         self.array = array
         self.shape = (array.shape[0], array.shape[1])
         # np.dtype equality tells native from byte-swapped types; names alone do not.
-        self._native = self.reads_views = array.dtype in NATIVE_DTYPES
-        self.dtype = array.dtype if self._native else np.result_type(array.dtype.newbyteorder("="), np.float32)
+        self.reads_views = array.dtype in NATIVE_DTYPES
+        self.dtype = array.dtype if self.reads_views else np.result_type(array.dtype.newbyteorder("="), np.float32)
         if self.dtype not in NATIVE_DTYPES:
             raise TypeError(f"rows of dtype {array.dtype} cannot be swept; convert them to float64 or complex128 first")
 
     def read(self, start: int, stop: int) -> Array:
         """Rows ``start`` to ``stop``: a view, or a converted copy of a foreign type."""
         block = self.array[start:stop]
-        return block if self._native else block.astype(self.dtype)
+        return block if self.reads_views else block.astype(self.dtype)
