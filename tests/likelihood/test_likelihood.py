@@ -88,14 +88,26 @@ def test_the_noise_law_finds_tails_skew_and_bad_samples(rng, noise, degrees, ske
     density, weights = np.full((m, 1), 0.005), np.ones((m, 1))
     law = cautious_law(np.array([2.0]), np.array([0.2]))
     for _ in range(200):
-        judged = judge(residuals, density, law, weights)
+        judged = judge(residuals, density, law, weights, np.zeros_like(residuals))
         law = renew(law, judged.tally, 0.2)
     assert degrees[0] <= law.degrees[0] <= degrees[1] + 1e-9
     assert skew[0] <= law.skews[0] <= skew[1] + 1e-9
     assert law.shares[0] == pytest.approx(0.1, abs=0.02)
     assert judged.clean[: m // 10].max() < 0.5 < np.median(judged.clean[m // 10 :])
-    counted = count_bad(residuals, density, weights, law, 0.2)
+    counted = count_bad(residuals, density, weights, np.zeros_like(residuals), law, 0.2)
     assert np.mean(counted < 0.5) == pytest.approx(0.1, abs=0.01)
+
+
+def test_bad_samples_are_counted_in_company_as_alone(rng):
+    residuals = rng.standard_t(3, (500, 4)) * [1.0, 2.0, 0.5, 4.0]
+    residuals[:40, 1:] += rng.uniform(2, 30, (40, 3))
+    density, weights, leverages = np.full((500, 1), 0.02), np.ones((500, 1)), np.full((500, 4), 0.05)
+    law = cautious_law(np.full(4, 1.5), np.full(4, 0.1))
+    together = count_bad(residuals, density, weights, leverages, law, 0.2)
+    for k in range(4):
+        pair = [k, k]
+        alone = count_bad(residuals[:, pair], density, weights, leverages[:, pair], law.only(np.array(pair)), 0.2)
+        assert_allclose(together[:, k], alone[:, 0], rtol=1e-4)
 
 
 def test_a_law_says_what_its_density_says(rng):
@@ -111,7 +123,7 @@ def test_a_law_says_what_its_density_says(rng):
     step = 1e-6
     logs = [student.logpdf((residuals + d) / scales, law.degrees) for d in (-step, step)]
     slope = -(logs[1] - logs[0]) / (2 * step) / residuals * law.scales**2
-    judged = judge(residuals, density, law, weights)
+    judged = judge(residuals, density, law, weights, np.zeros_like(residuals))
     assert_allclose(judged.clean, clean, rtol=1e-5)
     assert_allclose(judged.weights, clean * slope, rtol=1e-4)
     assert_allclose(judged.tally.clean, (weights * clean).sum(axis=0), rtol=1e-5)
@@ -119,6 +131,33 @@ def test_a_law_says_what_its_density_says(rng):
     squares = weights * judged.weights * stretch * residuals**2
     assert_allclose(judged.tally.below, (squares * (residuals <= 0)).sum(axis=0), rtol=1e-4)
     assert_allclose(judged.tally.above, (squares * (residuals > 0)).sum(axis=0), rtol=1e-4)
+
+
+def test_leverage_counts_as_a_larger_residual(rng):
+    residuals, leverages = rng.standard_normal((300, 2)), rng.uniform(0, 1, (300, 2))
+    density, weights = np.full((300, 1), 0.2), np.ones((300, 1))
+    law = NoiseLaw(np.array([0.5, 2.0]), np.array([0.1, 0.3]), np.array([0.4, -0.4]), np.array([0.1, 0.02]))
+    stretch = np.where(residuals > 0, law.skews, 1.0) ** 2
+    larger = np.copysign(np.sqrt(residuals**2 + law.scales**2 * stretch * leverages), residuals)
+    found = judge(residuals, density, law, weights, leverages)
+    expected = judge(larger, density, law, weights, np.zeros_like(residuals))
+    assert_allclose(found.clean, expected.clean)
+    assert_allclose(found.weights, expected.weights)
+    for name in ("mass", "clean", "logarithms", "ratios"):
+        assert_allclose(getattr(found.tally, name), getattr(expected.tally, name))
+    # Half of the leverages count below zero and half above, whatever the sign of the residual.
+    squares, parts = found.weights * stretch * residuals**2, found.weights * stretch * leverages
+    half = law.scales**2 * parts.sum(axis=0) / 2
+    assert_allclose(found.tally.below, (squares * (residuals <= 0)).sum(axis=0) + half)
+    assert_allclose(found.tally.above, (squares * (residuals > 0)).sum(axis=0) + law.skews**2 * half)
+
+
+def test_a_leverage_beyond_all_bounds_is_a_bad_sample():
+    residuals, leverages = np.array([[-1e30, -1e30], [0.0, 0.0]]), np.array([[np.inf, 1e39], [0.0, 0.0]])
+    law = cautious_law(np.ones(2), np.full(2, 0.1))
+    judged = judge(residuals, np.full((2, 1), 0.1, np.float32), law, np.ones((2, 1)), leverages)
+    assert_allclose(judged.clean[0], 0.0)
+    assert all(np.isfinite(sums).all() for sums in judged.tally)
 
 
 def test_renewing_a_law_never_lowers_its_likelihood(rng):
@@ -133,4 +172,6 @@ def test_renewing_a_law_never_lowers_its_likelihood(rng):
         # Single precision inside: sums of 2000 terms to about six digits.
         assert now > last - 1e-3
         last, tails = now, law.tails
-        law = renew(law, judge(residuals, density, law, weights).tally, 0.3)._replace(tails=tails)
+        law = renew(law, judge(residuals, density, law, weights, np.zeros_like(residuals)).tally, 0.3)._replace(
+            tails=tails
+        )

@@ -42,6 +42,11 @@ def as_columns(values: Array) -> Array:
     return values if values.ndim == 2 else values[:, np.newaxis]
 
 
+def real_unknowns(signals: Array) -> int:
+    """How many real numbers a signal is."""
+    return len(signals) * (2 if np.iscomplexobj(signals) else 1)
+
+
 class Fit(NamedTuple):
     """How k candidates fit.
 

@@ -5,6 +5,8 @@ them their next value: weights from the present law, the population-Newton step 
 and the sums from which the law is renewed. That map converges slowly where samples are few or doubts many, so its steps are
 accelerated.
 
+Squared residuals count as enlarged by the leverages of their samples (:mod:`robustphase.descend.leverage`).
+
 The background is free even where the noise mean is known to be zero: then the equation for the signal is unbiased whatever
 the noise law, skewed ones included, because noise is independent of the covariates.
 """
@@ -17,7 +19,8 @@ import numpy as np
 
 from robustphase.descend.acceleration import Acceleration
 from robustphase.descend.gauss_newton import gauss_newton_step
-from robustphase.descend.objective import Data, as_columns
+from robustphase.descend.leverage import leverage_rates
+from robustphase.descend.objective import Data, as_columns, real_unknowns
 from robustphase.descend.race import Pull, first_factor, newton_proposals
 from robustphase.descend.relaxation import LONGEST
 from robustphase.likelihood.noise import (
@@ -41,8 +44,9 @@ METRIC = (0.3, 0.02, 0.02, 0.02, 0.02)
 #: A scale that changes by more than this factor in a step is on its way to zero, and must not be extrapolated; after so many
 #: steps with less it has arrived.
 SETTLING, CALM = 0.2, 3
-#: Steps that have not become shorter by this factor within so many passes have been led astray by an extrapolated law, which
-#: then follows the residuals at its own pace.
+#: Steps that have not become shorter by this factor within so many passes have been led astray: extrapolation seeks the place of
+#: the shortest step, which may be a saddle. The law then follows the residuals at its own pace for good, and the signal takes
+#: plain steps until the next look.
 STALLED, WINDOW = 0.5, 10
 #: The shape of the law is held until a step is shorter than this, or the window is over: while the signal is off, residuals of
 #: clean samples have longer tails than their noise, and bad samples pass for such tails.
@@ -53,6 +57,8 @@ LEAVE = 0.25
 ROWS = 64
 #: An accelerated step may be this many times as long as the plain one.
 AMPLIFIED = 30.0
+#: Farthest that the logarithm of the scale is extrapolated in a step.
+FARTHEST = 1.0
 #: A step is negligible if it is shorter than this fraction of the noise.
 RESOLUTION = 0.02
 #: Fewer samples per unknown than this ask for Gauss-Newton steps from the beginning; most such steps, and most iterations
@@ -75,6 +81,8 @@ class Polished(NamedTuple):
     projections, residuals, clean, weights : ndarray of shape (m, k)
         At the estimate before its last move: ``A x``, ``y − |A x|² − b``, the probability to be clean, and the
         weights of iterated least squares; the latter two without the weights of the covariates.
+    rates : ndarray of shape (k,)
+        Leverages of the samples over ``|A x|²``.
     moves : tuple of float
         Relative length of each step, the largest of all columns.
     converged : ndarray of bool, shape (k,)
@@ -88,6 +96,7 @@ class Polished(NamedTuple):
     residuals: Array
     clean: Array
     weights: Array
+    rates: Array
     moves: tuple[float, ...]
     converged: Array
 
@@ -133,7 +142,7 @@ def polish(
         seen = look(data, signals, backgrounds, law)
         fitted = renew(law, seen.tally, data.contamination)
         if len(moves) < newton_steps:
-            factor = first_factor(m, n)
+            factor = first_factor(m, real_unknowns(signals))
             proposals, shifts = newton_proposals(signals, seen.pull, unknown_mean=True)
         else:
             factor, last = 1.0, moves[-1] if moves else 1.0
@@ -146,11 +155,14 @@ def polish(
         follows = pace.note(relative, np.abs(then[1] - now[1]) < SETTLING)
         cut = np.minimum(factor, LONGEST / np.maximum(relative, _TINY))
         metric = _metric(n, power, follows)
+        memory.forget(pace.plain)
         reached = memory.step(np.vstack((signals, now)), np.vstack((cut * proposals, then - now)), metric)
         signals = signals + _within(reached[:n] - signals, np.sqrt(power), np.minimum(LONGEST, AMPLIFIED * relative))
         # A background that leaves the noise would make every sample look bad.
         reach = np.maximum(AMPLIFIED * np.abs(shifts), 0.1 * fitted.scales)
         reached[n] = backgrounds + np.clip(reached[n].real - backgrounds, -reach, reach)
+        # So would a scale that vanishes at one stroke.
+        reached[n + 1] = now[1] + np.clip(reached[n + 1].real - now[1], -FARTHEST, FARTHEST)
 
         noise = fitted.scales / power
         settled = (relative < 1e-12) | (pace.calm & (relative < tol) & (relative < RESOLUTION * noise))
@@ -177,6 +189,8 @@ class _Pace:
     def __init__(self, k: int) -> None:
         self._lengths = np.empty((0, k))
         self._stalled, self._calm, self._free = np.zeros(k, bool), np.zeros(k, int), np.zeros(k, bool)
+        #: Columns whose steps are not to be extrapolated.
+        self.plain = np.zeros(k, bool)
 
     def held(self, law: NoiseLaw, fitted: NoiseLaw, relative: Array) -> NoiseLaw:
         """The fitted law, with the shape of the present one as long as the signal is still on its way."""
@@ -190,7 +204,9 @@ class _Pace:
         count = len(self._lengths)
         if count % WINDOW == 0 and count >= 2 * WINDOW:
             recent, before = self._lengths[-WINDOW:].min(axis=0), self._lengths[-2 * WINDOW : -WINDOW].min(axis=0)
-            self._stalled |= recent > STALLED * before
+            stalled = recent > STALLED * before
+            self._stalled |= stalled
+            self.plain = (stalled & ~self.plain) | (self.plain & (relative >= ARRIVED))
         self._calm = np.where(steady, self._calm + 1, 0)
         follows: Array = steady & ~self._stalled
         return follows
@@ -205,6 +221,7 @@ class _Pace:
         """Go on with some of the columns."""
         self._lengths = self._lengths[:, columns]
         self._stalled, self._calm, self._free = self._stalled[columns], self._calm[columns], self._free[columns]
+        self.plain = self.plain[columns]
 
 
 def _metric(n: int, power: Array, follows: Array) -> Array:
@@ -249,13 +266,15 @@ class _Done:
         """All columns together, judged by their laws."""
         residuals = as_columns(data.responses) - abs2(self._projections)
         residuals -= self._backgrounds
+        rates = leverage_rates(data, self._signals, self._law)
         clean, weights = np.empty_like(residuals), np.empty_like(residuals)
         density, counted = as_columns(data.density), as_columns(data.weights)
         # A slice at a time: what a judgement makes along the way is ten times as large as its result.
         step = max(ROWS, NUMBERS // residuals.shape[1])
         for start in range(0, residuals.shape[0], step):
             part = slice(start, start + step)
-            judged = judge(residuals[part], density[part], self._law, counted[part])
+            leverages = rates * abs2(self._projections[part])
+            judged = judge(residuals[part], density[part], self._law, counted[part], leverages)
             clean[part], weights[part] = judged.clean, judged.weights
         return Polished(
             self._signals,
@@ -265,6 +284,7 @@ class _Done:
             residuals,
             clean,
             weights,
+            rates,
             moves,
             self._converged,
         )
@@ -275,7 +295,8 @@ def _exact_proposals(
 ) -> tuple[Array, Array]:
     """Gauss-Newton steps with the sample's own moments."""
     residuals = as_columns(data.responses) - abs2(projections) - backgrounds
-    weights = judge(residuals, as_columns(data.density), law, as_columns(data.weights)).weights
+    leverages = leverage_rates(data, signals, law) * abs2(projections)
+    weights = judge(residuals, as_columns(data.density), law, as_columns(data.weights), leverages).weights
     step = gauss_newton_step(
         data.source,
         signals,
@@ -307,10 +328,11 @@ def _law(variables: Array, most: float) -> NoiseLaw:
 
 def look(data: Data, signals: Array, backgrounds: Array, law: NoiseLaw) -> Look:
     """What the samples say of candidates with given laws: one pass."""
+    rates = leverage_rates(data, signals, law)
 
     def kernel(block: Array, y: Array, density: Array, w: Array) -> Parts:
         projections = project_block(block, signals)
-        coefficients, sums = _coefficients(projections, y, density, w, backgrounds, law)
+        coefficients, sums = _coefficients(projections, y, density, w, backgrounds, rates, law)
         return Parts(sums=(adjoint_block(block, coefficients), *sums), rows=(projections,))
 
     # Many signals are judged in single precision, where it is half of the work; for a single one it is next to nothing, but
@@ -330,13 +352,13 @@ def look(data: Data, signals: Array, backgrounds: Array, law: NoiseLaw) -> Look:
 
 
 def _coefficients(
-    projections: Array, y: Array, density: Array, w: Array, backgrounds: Array, law: NoiseLaw
+    projections: Array, y: Array, density: Array, w: Array, backgrounds: Array, rates: Array, law: NoiseLaw
 ) -> tuple[Array, tuple[Array, ...]]:
     """``w r s`` for the samples of a block, and the sums of the pull and the tally that need no rows."""
     energy = abs2(projections)
     residuals = y - energy
     residuals -= backgrounds
-    _, weights, tally = judge(residuals, density, law, w)
+    _, weights, tally = judge(residuals, density, law, w, rates * energy)
     weights = np.multiply(weights, w, dtype=np.float64)
     mass = weights.sum(axis=0)
     residuals *= weights

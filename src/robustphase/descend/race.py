@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.descend.objective import Data, as_columns, evaluate
+from robustphase.descend.objective import Data, as_columns, evaluate, real_unknowns
 from robustphase.descend.relaxation import Relaxation
 from robustphase.likelihood import mixture_weights, residual_scales
 from robustphase.rows.passes import abs2, adjoint_block, multiply_block
@@ -23,9 +23,9 @@ from robustphase.rows.source import Array, Parts
 LARGEST = 1e15
 
 
-def first_factor(m: int, n: int) -> float:
+def first_factor(m: int, unknowns: int) -> float:
     """Relaxation of the first step: below one where samples are few and their moments far from the population's."""
-    return float(1.9 / (1 + np.sqrt(3 * n / m)) ** 2)
+    return float(1.9 / (1 + np.sqrt(3 * unknowns / m)) ** 2)
 
 
 class Field(NamedTuple):
@@ -67,7 +67,8 @@ def line_up(
     if scales is None or scores is None:
         fit = evaluate(data, signals, backgrounds)
         scales, scores = fit.scales, fit.scores
-    return Field(signals, backgrounds, scales, scores, Relaxation(first_factor(*data.source.shape)))
+    relaxation = Relaxation(first_factor(data.source.shape[0], real_unknowns(signals)))
+    return Field(signals, backgrounds, scales, scores, relaxation)
 
 
 def race(data: Data, field: Field, steps: int) -> tuple[Field, Array]:

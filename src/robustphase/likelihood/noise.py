@@ -29,7 +29,7 @@ LEAST = 0.002
 TINY_SCALE = 1e-13
 #: Most rounds of counting bad samples, and the relative change of scale and share at which the count is over.
 COUNTS, COUNTED = 20, 1e-2
-#: Standardised residuals beyond this are this large: their squares still fit into single precision.
+#: Standardised residuals and leverages beyond this are this large: their squares still fit into single precision.
 LARGEST = 1e15
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -79,7 +79,8 @@ class Tally(NamedTuple):
     mass, clean : ndarray
         Of the weights, and of the weights times the probability to be clean.
     below, above : ndarray
-        Of clean residuals squared, weighted by iterated least squares (without the skew), below and above zero.
+        Of clean residuals squared, weighted by iterated least squares (without the skew), below and above zero; half of the
+        leverages with either.
     logarithms, ratios : ndarray
         Of ``log(1 + q/ν)`` and ``q/(ν + q)`` with q the squared standardised clean residual.
     """
@@ -117,7 +118,7 @@ def cautious_law(scales: Array, shares: Array) -> NoiseLaw:
     return NoiseLaw(scales, np.full(scales.shape, LIGHTEST), np.zeros(scales.shape), shares)
 
 
-def judge(residuals: Array, density: Array, law: NoiseLaw, weights: Array) -> Judged:
+def judge(residuals: Array, density: Array, law: NoiseLaw, weights: Array, leverages: Array) -> Judged:
     """The step of expectation.
 
     Parameters
@@ -131,6 +132,8 @@ def judge(residuals: Array, density: Array, law: NoiseLaw, weights: Array) -> Ju
         The laws of the columns.
     weights : ndarray of shape (m, 1) or (m, k)
         Weights of the covariates.
+    leverages : ndarray of shape (m, k)
+        Variance of the predictions, in units of the product of the two scales: squared residuals count as that much larger.
     """
     degrees, skews, scales = law.degrees, law.skews, np.maximum(law.scales, TINY_SCALE)
     log_peak = gammaln((degrees + 1) / 2) - gammaln(degrees / 2) - 0.5 * np.log(degrees * np.pi)
@@ -143,6 +146,8 @@ def judge(residuals: Array, density: Array, law: NoiseLaw, weights: Array) -> Ju
     np.clip(base, -LARGEST, LARGEST, out=base)
     base *= base
     base *= stretch
+    leverages = np.minimum(leverages, LARGEST).astype(precision, copy=False)
+    base += leverages
     base *= law.tails.astype(precision)
     base += 1
     logarithms = np.log(base)
@@ -158,14 +163,17 @@ def judge(residuals: Array, density: Array, law: NoiseLaw, weights: Array) -> Ju
     np.divide(counted, base, out=base)
     total, kept = _sums(counted), _sums(base)
     above, kept_above = _sums(counted * positive), _sums(base * positive)
+    # Leverages have no sign, so either side gets half of them; the differences below gave them to the side of the residual.
+    base *= leverages
+    excess = (1 + law.tails) * scales**2 * (_sums(base * positive) - _sums(base) / 2)
     shrunk *= stretch
     shrunk *= (1 + law.tails).astype(precision)
     spread = (degrees + 1) * scales**2
     tally = Tally(
         np.broadcast_to(_sums(weights), total.shape),
         total,
-        spread * ((total - above) - (kept - kept_above)),
-        spread * skews**2 * (above - kept_above),
+        spread * ((total - above) - (kept - kept_above)) + excess,
+        skews**2 * (spread * (above - kept_above) - excess),
         _sums(counted * logarithms),
         total - kept,
     )
@@ -215,7 +223,7 @@ def _scored_tails(law: NoiseLaw, tally: Tally) -> Array:
     return tails
 
 
-def count_bad(residuals: Array, density: Array, weights: Array, law: NoiseLaw, most: float) -> Array:
+def count_bad(residuals: Array, density: Array, weights: Array, leverages: Array, law: NoiseLaw, most: float) -> Array:
     """Probabilities to be clean, (m, k), under the law whose share of bad samples is their count: more likely bad than clean.
 
     Bad responses may look ordinary, so a fit takes every clean sample for a little bit bad, and the average of these doubts
@@ -229,6 +237,8 @@ def count_bad(residuals: Array, density: Array, weights: Array, law: NoiseLaw, m
         Density of bad responses.
     weights : ndarray of shape (m, 1) or (m, k)
         Weights of the covariates.
+    leverages : ndarray of shape (m, k)
+        Variance of the predictions, in units of the product of the two scales.
     law : NoiseLaw
         Where to start.
     most : float
@@ -237,14 +247,18 @@ def count_bad(residuals: Array, density: Array, weights: Array, law: NoiseLaw, m
     # In units of the scale, because single precision, with which many columns have to do, has no room for all units.
     precision = np.float64 if residuals.shape[1] == 1 else np.float32
     residuals = (residuals / law.scales).astype(precision)
-    density, weights = (density * law.scales).astype(precision), weights.astype(precision)
+    density = (density * law.scales).astype(precision)
+    weights, leverages = weights.astype(precision), leverages.astype(precision)
     law = law._replace(scales=np.ones_like(law.scales))
-    judged = judge(residuals, density, law, weights)
+    judged = judge(residuals, density, law, weights, leverages)
+    counting = np.ones(law.shares.shape, bool)
     for _ in range(COUNTS):
-        bad = _sums(weights * (judged.clean < 0.5)) / _sums(weights)
-        last, law = law, renew(law, judged.tally, most)._replace(shares=np.clip(bad, LEAST, max(most, LEAST)))
-        judged = judge(residuals, density, law, weights)
-        changes = np.abs(law.scales / last.scales - 1), np.abs(law.shares / last.shares - 1)
-        if np.max(changes) <= COUNTED:
+        bad = np.clip(_sums(weights * (judged.clean < 0.5)) / _sums(weights), LEAST, max(most, LEAST))
+        renewed = renew(law, judged.tally, most)._replace(shares=bad)
+        # A column whose count is over keeps its law: its result must not depend on its company.
+        last, law = law, NoiseLaw(*(np.where(counting, new, old) for new, old in zip(renewed, law, strict=True)))
+        judged = judge(residuals, density, law, weights, leverages)
+        counting &= np.maximum(np.abs(law.scales / last.scales - 1), np.abs(law.shares / last.shares - 1)) > COUNTED
+        if not counting.any():
             break
     return judged.clean.astype(np.float64)

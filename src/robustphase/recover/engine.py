@@ -36,8 +36,9 @@ SETTLED = 0.02
 #: Candidates take part in a vote if their mean log-likelihood is that close to the best, and their power at least this
 #: fraction of the power of that one.
 ABOUT_AS_GOOD, ORDINARY = 0.16, 0.3
-#: Floor of the response density in the polish.
-POLISH_FLOOR = 0.1
+#: Floor of the response density in the polish. A lower one makes bad samples so dear that a signal which explains them by wider
+#: noise is the more likely one.
+POLISH_FLOOR = 0.3
 #: With "auto", a level found above the assumed one is assumed in a second run, with this margin, up to this level.
 AUTO_MARGIN, AUTO_MOST = 0.03, 0.35
 
@@ -223,7 +224,12 @@ def _recover(
     law = polished.law
     diary.note("polish", 1, np.nan, polished.moves[-1], float(law.scales[0]))
     clean = count_bad(
-        polished.residuals, data.density[:, np.newaxis], data.weights[:, np.newaxis], law, problem.contamination
+        polished.residuals,
+        data.density[:, np.newaxis],
+        data.weights[:, np.newaxis],
+        polished.rates * abs2(polished.projections),
+        law,
+        problem.contamination,
     )
     found = _finish(
         problem,

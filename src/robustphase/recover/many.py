@@ -26,6 +26,7 @@ from robustphase.initialise.screening import screen_covariates
 from robustphase.initialise.start import assumed_level, response_unit
 from robustphase.likelihood import cautious_law, count_bad, density_floor, response_density
 from robustphase.recover.engine import POLISH_FLOOR, Recovery, Stage, recover
+from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.threads import allowed_threads, run_in_threads, single_threaded_blas
 from robustphase.validation import Samples
@@ -185,7 +186,7 @@ def _polish(data: Data, field: Field) -> tuple[Polished, Data]:
         return first, data
     data = data._replace(weights=data.weights * np.where(again, kept, True))
     second = polish(data.only(again), first.signals[:, again], first.backgrounds[again], first.law.only(again))
-    for name in ("signals", "backgrounds", "projections", "residuals", "clean", "weights", "converged"):
+    for name in ("signals", "backgrounds", "projections", "residuals", "clean", "weights", "rates", "converged"):
         getattr(first, name)[..., again] = getattr(second, name)
     for whole, part in zip(first.law, second.law, strict=True):
         whole[again] = part
@@ -209,7 +210,10 @@ def _collect(
             group = slice(low, low + TOGETHER)
             weights = data.weights[:, group] if data.weights.shape[1] > 1 else data.weights
             law = polished.law.only(np.arange(p)[group])
-            clean[:, group] = count_bad(polished.residuals[:, group], data.density[:, group], weights, law, level)
+            leverages = polished.rates[group] * abs2(polished.projections[:, group])
+            clean[:, group] = count_bad(
+                polished.residuals[:, group], data.density[:, group], weights, leverages, law, level
+            )
 
     run_in_threads(count, _shared_out(range(0, p, TOGETHER)))
     weights = np.where(samples.dropped, 0.0, np.clip(clean * data.weights, 0.0, 1.0))
