@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from robustphase.descend.leverage import MOST, leverage_rates
-from robustphase.descend.objective import Data
 from robustphase.descend.polish import polish
+from robustphase.initialise.data import Data
 from robustphase.likelihood import cautious_law, response_density
 from robustphase.rows import MemoryRows
 from robustphase.simulate import make_world

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from robustphase.initialise.data import Data
 from robustphase.initialise.directions import (
     BINS,
     Space,
@@ -94,9 +95,8 @@ def test_every_direction_is_handed_on_with_a_full_norm(rng):
     unit = np.subtract(*np.quantile(world.y, (0.75, 0.25)))
     directions = np.linalg.qr(rng.standard_normal((10, 6)))[0]
     density = response_density(world.y / unit, 0.3)
-    full, shrunken = profile_norms(
-        MemoryRows(world.A), world.y / unit, np.ones(1000), density, directions, 0.2, unknown_mean=False
-    )
+    data = Data(MemoryRows(world.A), world.y / unit, np.ones(1000), density, 0.2, False)
+    full, shrunken = profile_norms(data, directions)
     norms = np.linalg.norm(full.signals, axis=0) ** 2
     assert full.signals.shape == (10, 6)
     assert (norms > NATURAL_SQUARED_NORM - 1e-9).all()

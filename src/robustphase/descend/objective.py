@@ -6,40 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robustphase.initialise.data import Data
 from robustphase.likelihood import mixture_weights, residual_scales
-from robustphase.rows import RowSource, project
+from robustphase.rows import project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 
 #: Samples whose weights are computed together: the few temporaries of that stay in cache.
 ROWS = 8192
-
-
-class Data(NamedTuple):
-    """Screened samples: covariates, responses in natural units, covariate weights, response density, ε, background or not.
-
-    Responses, weights and density are of shape (m,) or (m, 1), the same for all candidates, or (m, k), one column for each.
-    """
-
-    source: RowSource
-    responses: Array
-    weights: Array
-    density: Array
-    contamination: float
-    unknown_mean: bool
-
-    def only(self, chosen: Array) -> Data:
-        """The data of some of the candidates."""
-        responses, weights, density = (
-            values[:, chosen] if values.ndim == 2 and values.shape[1] > 1 else values
-            for values in (self.responses, self.weights, self.density)
-        )
-        return self._replace(responses=responses, weights=weights, density=density)
-
-
-def as_columns(values: Array) -> Array:
-    """Values per sample as one column, or as the columns they are."""
-    return values if values.ndim == 2 else values[:, np.newaxis]
 
 
 def real_unknowns(signals: Array) -> int:

@@ -20,9 +20,10 @@ import numpy as np
 from robustphase.descend.acceleration import Acceleration
 from robustphase.descend.gauss_newton import gauss_newton_step
 from robustphase.descend.leverage import leverage_rates
-from robustphase.descend.objective import Data, as_columns, real_unknowns
+from robustphase.descend.objective import real_unknowns
 from robustphase.descend.race import Pull, first_factor, newton_proposals
 from robustphase.descend.relaxation import LONGEST
+from robustphase.initialise.data import Data, as_columns
 from robustphase.likelihood.noise import (
     HEAVIEST,
     LEAST,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.descend.objective import Data, evaluate
+from robustphase.descend.objective import evaluate
 from robustphase.descend.race import line_up, race
 from robustphase.initialise.start import pose
 from robustphase.rows.source import Array
@@ -36,10 +36,10 @@ def batch_step(samples: Samples, signal: Array, centre: float, contamination: fl
     signal is then unbiased under skewed noise too.
     """
     problem = pose(samples, contamination, unknown_mean=True, seed=seed)
-    data = Data(problem.source, problem.responses, problem.weights, problem.density, problem.contamination, True)
+    data = problem.data
     scaled = (signal / np.sqrt(problem.unit))[:, np.newaxis]
     done, _ = race(data, line_up(data, scaled, np.array([centre / problem.unit])), STEPS)
     trusted = evaluate(data, done.signals, done.backgrounds).weights[:, 0]
     clean = trusted > 0.25 * trusted.max()
     asked, location = np.sqrt(problem.unit) * done.signals[:, 0], float(done.backgrounds[0]) * problem.unit
-    return BatchStep(asked, location, clean * problem.weights)
+    return BatchStep(asked, location, clean * data.weights)

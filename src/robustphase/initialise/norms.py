@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robustphase.initialise.data import Data, as_columns
 from robustphase.likelihood import mixture_weights, residual_scales, score
-from robustphase.rows import RowSource
 from robustphase.rows.passes import abs2, project_rows
 from robustphase.rows.source import Array
 
@@ -50,17 +50,7 @@ class Candidates(NamedTuple):
         return Candidates(*(part[..., chosen] for part in self))
 
 
-def profile_norms(
-    source: RowSource,
-    responses: Array,
-    weights: Array,
-    density: Array,
-    directions: Array,
-    contamination: float,
-    *,
-    unknown_mean: bool,
-    seed: int = 0,
-) -> tuple[Candidates, Candidates]:
+def profile_norms(data: Data, directions: Array, *, seed: int = 0) -> tuple[Candidates, Candidates]:
     """The best full norm on a grid for each direction; and the best norm of all, where that is smaller.
 
     A direction that is somewhat off explains less than the signal does, and then a shrunken signal explains most; so does
@@ -69,31 +59,14 @@ def profile_norms(
 
     Parameters
     ----------
-    source : RowSource
-        The covariates.
-    responses, weights, density : ndarray of shape (m,)
-        Responses in units of their interquartile range, weights of the covariates, density of the responses.
+    data : Data
+        The samples. If the noise mean is unknown each norm gets its own background, the median residual.
     directions : ndarray of shape (n, k)
         Unit vectors.
-    contamination : float
-        ε.
-    unknown_mean : bool
-        Give each norm its own background, the median residual.
     seed : int, default=0
         For the choice of samples.
     """
-    tried = _try_norms(
-        source,
-        responses[:, np.newaxis],
-        weights[:, np.newaxis],
-        density[:, np.newaxis],
-        directions,
-        contamination,
-        SQUARED_NORMS,
-        samples=SAMPLES,
-        unknown_mean=unknown_mean,
-        seed=seed,
-    )
+    tried = _try_norms(data, directions, SQUARED_NORMS, SAMPLES, seed)
     ordinary = SQUARED_NORMS.index(NATURAL_SQUARED_NORM)
     full, _ = _best_of(tried[ordinary:])
     free, chosen = _best_of(tried)
@@ -101,63 +74,29 @@ def profile_norms(
     return full, free.only(np.flatnonzero(chosen < ordinary))
 
 
-def profile_norms_of_many(
-    source: RowSource,
-    responses: Array,
-    weights: Array,
-    density: Array,
-    directions: Array,
-    contamination: float,
-    *,
-    unknown_mean: bool,
-    seed: int = 0,
-) -> Candidates:
-    """The best full norm on a grid for the direction of each signal; arguments as for :func:`profile_norms`, in columns."""
+def profile_norms_of_many(data: Data, directions: Array, *, seed: int = 0) -> Candidates:
+    """The best full norm on a grid for the direction of each signal, where responses have a column for each."""
     norms = SQUARED_NORMS[SQUARED_NORMS.index(NATURAL_SQUARED_NORM) :]
-    tried = _try_norms(
-        source,
-        responses,
-        weights,
-        density,
-        directions,
-        contamination,
-        norms,
-        samples=SAMPLES_OF_MANY,
-        unknown_mean=unknown_mean,
-        seed=seed,
-    )
-    return _best_of(tried)[0]
+    return _best_of(_try_norms(data, directions, norms, SAMPLES_OF_MANY, seed))[0]
 
 
 def _try_norms(
-    source: RowSource,
-    responses: Array,
-    weights: Array,
-    density: Array,
-    directions: Array,
-    contamination: float,
-    squared_norms: tuple[float, ...],
-    *,
-    samples: int,
-    unknown_mean: bool,
-    seed: int,
+    data: Data, directions: Array, squared_norms: tuple[float, ...], samples: int, seed: int
 ) -> list[Candidates]:
-    """Every direction with each of the norms, judged on some of the samples: one pass.
-
-    Responses, weights and density have one column for all directions, or one for each.
-    """
+    """Every direction with each of the norms, judged on some of the samples: one pass."""
+    weights = as_columns(data.weights)
     usable = np.flatnonzero((weights > 0).any(axis=1))
     if usable.size > samples:
         usable = np.random.default_rng(seed).choice(usable, samples, replace=False)
-    squares = abs2(project_rows(source, directions, usable))
-    y, w, f = responses[usable], weights[usable], density[usable]
+    squares = abs2(project_rows(data.source, directions, usable))
+    y, w, f = (as_columns(values)[usable] for values in (data.responses, weights, data.density))
     tried = []
     for squared_norm in squared_norms:
         residuals = y - squared_norm * squares
-        background = np.median(residuals, axis=0) if unknown_mean else np.zeros(directions.shape[1])
+        background = np.median(residuals, axis=0) if data.unknown_mean else np.zeros(directions.shape[1])
         residuals -= background
-        scales = residual_scales(residuals, w > 0, contamination)
-        value = score(mixture_weights(residuals, f, scales, contamination)[1], w)
+        scales = residual_scales(residuals, w > 0, data.contamination)
+        value = score(mixture_weights(residuals, f, scales, data.contamination)[1], w)
         tried.append(Candidates(directions * np.sqrt(squared_norm), background, scales, value))
     return tried
 

@@ -8,10 +8,11 @@ engine's work.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from robustphase.initialise.data import Data, Problem
 from robustphase.initialise.directions import candidate_directions
 from robustphase.initialise.norms import Candidates, profile_norms
 from robustphase.initialise.printed import printed_start
@@ -35,36 +36,6 @@ SHORTEST_HALVES = 3.0
 AUTO_CONTAMINATION = 0.2
 
 METHODS = ("auto", "mean", "covariance", "spectral")
-
-
-class Problem(NamedTuple):
-    """What every later stage needs: screened data in natural units.
-
-    Attributes
-    ----------
-    source : RowSource
-        The covariates.
-    responses : ndarray of shape (m,)
-        Responses over ``unit``.
-    unit : float
-        Interquartile range of the responses.
-    weights : ndarray of shape (m,)
-        Weights of the covariates.
-    density : ndarray of shape (m,)
-        Marginal density of the responses.
-    contamination : float
-        ε as used.
-    unknown_mean : bool
-        Whether a background is fitted.
-    """
-
-    source: RowSource
-    responses: Array
-    unit: float
-    weights: Array
-    density: Array
-    contamination: float
-    unknown_mean: bool
 
 
 @dataclass(frozen=True)
@@ -147,8 +118,8 @@ def spectral_init(
             problem, found = start_candidates(samples, level, unknown_mean=unknown, seed=random_state)
         found = found.only(_best(found, MOST_CANDIDATES))
         signals = np.sqrt(problem.unit) * found.signals
-        weights, backgrounds, scores = problem.weights, problem.unit * found.backgrounds, found.scores
-        used = problem.contamination
+        weights, backgrounds, scores = problem.data.weights, problem.unit * found.backgrounds, found.scores
+        used = problem.data.contamination
     else:
         used = AUTO_CONTAMINATION if isinstance(level, str) else level
         signal, weights = _single_start(samples, used, unknown, method, delta)
@@ -175,7 +146,7 @@ def in_natural_units(samples: Samples, contamination: float | str, unknown_mean:
     unit = response_unit(samples.responses[~samples.dropped])
     responses = samples.responses / unit
     density = response_density(responses, density_floor(level))
-    return Problem(samples.source, responses, unit, weights, density, level, unknown_mean)
+    return Problem(Data(samples.source, responses, weights, density, level, unknown_mean), unit)
 
 
 def start_candidates(
@@ -195,16 +166,7 @@ def start_candidates(
         seed=seed,
     )
     problem = in_natural_units(samples, contamination, unknown_mean, weights)
-    full, shrunken = profile_norms(
-        problem.source,
-        problem.responses,
-        problem.weights,
-        problem.density,
-        directions,
-        problem.contamination,
-        unknown_mean=problem.unknown_mean,
-        seed=seed,
-    )
+    full, shrunken = profile_norms(problem.data, directions, seed=seed)
     shrunken = shrunken.only(_best(shrunken, MOST_SHRUNKEN))
     return problem, full.only(_best(full, MOST_CANDIDATES - shrunken.scores.size)).joined(shrunken)
 

@@ -16,9 +16,10 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.special import ndtri
 
+from robustphase.initialise.data import Problem
 from robustphase.initialise.directions import RankBins, distinct_directions, rank_bins
 from robustphase.initialise.norms import Candidates, profile_norms
-from robustphase.initialise.start import MOST_SHRUNKEN, Problem, in_natural_units
+from robustphase.initialise.start import MOST_SHRUNKEN, in_natural_units
 from robustphase.rows import OperatorRows, RowSource, project, sweep
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
@@ -67,18 +68,9 @@ def structured_candidates(
 ) -> tuple[Problem, Candidates]:
     """The problem, and candidate signals for the race; rows must be normalised."""
     problem = pose_structured(samples, contamination, unknown_mean=unknown_mean)
-    source = problem.source
-    directions = candidate_directions(source, problem.responses, problem.weights, seed=seed)
-    full, shrunken = profile_norms(
-        source,
-        problem.responses,
-        problem.weights,
-        problem.density,
-        directions,
-        problem.contamination,
-        unknown_mean=unknown_mean,
-        seed=seed,
-    )
+    data = problem.data
+    directions = candidate_directions(data.source, data.responses, data.weights, seed=seed)
+    full, shrunken = profile_norms(data, directions, seed=seed)
     best_first = np.argsort(-shrunken.scores, kind="stable")
     return problem, full.joined(shrunken.only(best_first[:MOST_SHRUNKEN]))
 

@@ -10,11 +10,12 @@ import numpy as np
 
 from robustphase.descend.consistency import consistent_samples
 from robustphase.descend.gauss_newton import gauss_newton_step
-from robustphase.descend.objective import Data, Fit, evaluate, weigh
+from robustphase.descend.objective import Fit, evaluate, weigh
 from robustphase.descend.polish import Polished, polish
 from robustphase.descend.race import Field, distinct_signals, line_up, race
 from robustphase.descend.relaxation import Relaxation
-from robustphase.initialise import Problem, pose, start_candidates
+from robustphase.initialise import pose, start_candidates
+from robustphase.initialise.data import Data, Problem
 from robustphase.initialise.start import AUTO_CONTAMINATION
 from robustphase.initialise.structured import normalised, pose_structured, structured_candidates
 from robustphase.likelihood import cautious_law, count_bad, density_floor, response_density
@@ -128,7 +129,7 @@ class _Diary:
                 score,
                 moved,
                 scale * self._problem.unit,
-                self._problem.source.passes,
+                self._problem.data.source.passes,
                 perf_counter() - self._since,
             )
         )
@@ -182,16 +183,14 @@ def _recover(
     if start is None:
         look_for = structured_candidates if structured else start_candidates
         problem, candidates = look_for(samples, contamination, unknown_mean=unknown_mean, seed=seed)
-        data = _data_of(problem)
-        field = line_up(data, *candidates)
+        field = line_up(problem.data, *candidates)
     else:
         if structured:
             problem = pose_structured(samples, contamination, unknown_mean=unknown_mean)
         else:
             problem = pose(samples, contamination, unknown_mean=unknown_mean, seed=seed)
-        data = _data_of(problem)
-        field = line_up(data, (start / np.sqrt(problem.unit))[:, np.newaxis], np.zeros(1))
-    diary = _Diary(problem, began)
+        field = line_up(problem.data, (start / np.sqrt(problem.unit))[:, np.newaxis], np.zeros(1))
+    data, diary = problem.data, _Diary(problem, began)
     starts, best = field.signals, float(field.scores.max())
     diary.note("start", field.scores.size, best, np.nan, np.nan)
 
@@ -229,7 +228,7 @@ def _recover(
         data.weights[:, np.newaxis],
         polished.rates * abs2(polished.projections),
         law,
-        problem.contamination,
+        data.contamination,
     )
     found = _finish(
         problem,
@@ -244,17 +243,6 @@ def _recover(
         diary,
     )
     return replace(found, probabilities=polished.clean[:, 0] * data.weights)
-
-
-def _data_of(problem: Problem) -> Data:
-    return Data(
-        problem.source,
-        problem.responses,
-        problem.weights,
-        problem.density,
-        problem.contamination,
-        problem.unknown_mean,
-    )
 
 
 def _race_down(data: Data, field: Field, diary: _Diary) -> tuple[Field, Array]:

@@ -17,9 +17,9 @@ from time import perf_counter
 import numpy as np
 
 from robustphase.descend.consistency import consistent_samples
-from robustphase.descend.objective import Data
 from robustphase.descend.polish import Polished, polish
 from robustphase.descend.race import Field, line_up, race
+from robustphase.initialise.data import Data
 from robustphase.initialise.many import leading_directions, rank_weightings
 from robustphase.initialise.norms import Candidates, profile_norms_of_many
 from robustphase.initialise.screening import screen_covariates
@@ -140,9 +140,7 @@ def _recover_group(
     data = Data(source, responses, weights, np.maximum(density, density_floor(level)), level, unknown_mean)
 
     first = leading_directions(source, rank_weightings(responses, weights), seed=seed)
-    candidates = profile_norms_of_many(
-        data.source, *data[1:4], first.vectors, level, unknown_mean=unknown_mean, seed=seed
-    )
+    candidates = profile_norms_of_many(data, first.vectors, seed=seed)
     note("start", p)
     field, _ = race(data, line_up(data, *candidates), STEPS)
     note("race", p)
