@@ -40,6 +40,8 @@ ABOUT_AS_GOOD, ORDINARY = 0.16, 0.3
 #: Floor of the response density in the polish. A lower one makes bad samples so dear that a signal which explains them by wider
 #: noise is the more likely one.
 POLISH_FLOOR = 0.3
+#: The same where bad samples are counted: what is dear is counted sparingly.
+COUNT_FLOOR = 0.1
 #: With "auto", a level found above the assumed one is assumed in a second run, with this margin, up to this level.
 AUTO_MARGIN, AUTO_MOST = 0.03, 0.35
 
@@ -224,7 +226,7 @@ def _recover(
     diary.note("polish", 1, np.nan, polished.moves[-1], float(law.scales[0]))
     clean = count_bad(
         polished.residuals,
-        data.density[:, np.newaxis],
+        response_density(data.responses, COUNT_FLOOR)[:, np.newaxis],
         data.weights[:, np.newaxis],
         polished.rates * abs2(polished.projections),
         law,

@@ -25,7 +25,7 @@ from robustphase.initialise.norms import Candidates, profile_norms_of_many
 from robustphase.initialise.screening import screen_covariates
 from robustphase.initialise.start import assumed_level, response_unit
 from robustphase.likelihood import cautious_law, count_bad, density_floor, response_density
-from robustphase.recover.engine import POLISH_FLOOR, Recovery, Stage, recover
+from robustphase.recover.engine import COUNT_FLOOR, POLISH_FLOOR, Recovery, Stage, recover
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.threads import allowed_threads, run_in_threads, single_threaded_blas
@@ -152,7 +152,15 @@ def _recover_group(
     suspicious |= left.strengths > np.maximum(LEFT_OVER * first.strengths, ABOVE_CHANCE * left.chance)
     note("check", p)
     return _with_care(
-        _collect(samples, data, units, candidates, polished, level, tuple(stages)),
+        _collect(
+            samples,
+            data._replace(density=np.maximum(density, COUNT_FLOOR)),
+            units,
+            candidates,
+            polished,
+            level,
+            tuple(stages),
+        ),
         samples,
         np.flatnonzero(suspicious),
         contamination,
