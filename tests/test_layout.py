@@ -22,7 +22,7 @@ MAY_TOUCH = {
     "spectra": {"rows", "means", "validation"},
     "likelihood": set(),
     "initialise": {"rows", "means", "spectra", "population", "likelihood", "validation"},
-    "descend": {"rows", "means", "population", "likelihood", "initialise", "validation"},
+    "descend": {"rows", "means", "population", "likelihood", "validation"},
     "recover": {"rows", "means", "population", "likelihood", "initialise", "descend", "validation"},
     "estimator": {"rows", "means", "population", "initialise", "descend", "recover", "validation"},
     "paper": {"rows", "initialise", "descend", "validation"},

@@ -13,9 +13,9 @@ from robustphase.descend.gauss_newton import gauss_newton_step
 from robustphase.descend.polish import polish
 from robustphase.descend.race import distinct_signals, line_up, newton_proposals, pull, race
 from robustphase.descend.relaxation import Relaxation
-from robustphase.initialise.data import Data
 from robustphase.likelihood import cautious_law, mixture_weights, response_density
 from robustphase.rows import MemoryRows, squared_loss_gradient
+from robustphase.rows.data import Data
 from robustphase.simulate import make_world
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from robustphase.descend.leverage import MOST, leverage_rates
 from robustphase.descend.polish import polish
-from robustphase.initialise.data import Data
 from robustphase.likelihood import cautious_law, response_density
 from robustphase.rows import MemoryRows
+from robustphase.rows.data import Data
 from robustphase.simulate import make_world
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from robustphase.initialise.data import Data
 from robustphase.initialise.directions import (
     BINS,
     Space,
@@ -20,6 +19,7 @@ from robustphase.initialise.directions import (
 from robustphase.initialise.norms import NATURAL_SQUARED_NORM, SQUARED_NORMS, profile_norms
 from robustphase.likelihood import response_density
 from robustphase.rows import MemoryRows
+from robustphase.rows.data import Data
 from robustphase.simulate import make_world
 
 

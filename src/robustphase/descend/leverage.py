@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from robustphase.descend.objective import real_unknowns
-from robustphase.initialise.data import Data, as_columns
 from robustphase.likelihood import NoiseLaw
+from robustphase.rows.data import Data, as_columns
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 

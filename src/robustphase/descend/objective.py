@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.initialise.data import Data
 from robustphase.likelihood import mixture_weights, residual_scales
 from robustphase.rows import project
+from robustphase.rows.data import Data
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 

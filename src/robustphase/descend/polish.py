@@ -23,7 +23,6 @@ from robustphase.descend.leverage import leverage_rates
 from robustphase.descend.objective import real_unknowns
 from robustphase.descend.race import Pull, first_factor, newton_proposals
 from robustphase.descend.relaxation import LONGEST
-from robustphase.initialise.data import Data, as_columns
 from robustphase.likelihood.noise import (
     HEAVIEST,
     LEAST,
@@ -35,6 +34,7 @@ from robustphase.likelihood.noise import (
     judge,
     renew,
 )
+from robustphase.rows.data import Data, as_columns
 from robustphase.rows.passes import abs2, adjoint_block, project_block
 from robustphase.rows.slices import NUMBERS, in_slices
 from robustphase.rows.source import Array, InBulk, Kernel, Parts

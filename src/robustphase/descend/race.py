@@ -13,8 +13,8 @@ import numpy as np
 
 from robustphase.descend.objective import evaluate, real_unknowns
 from robustphase.descend.relaxation import Relaxation
-from robustphase.initialise.data import Data, as_columns
 from robustphase.likelihood import mixture_weights, residual_scales
+from robustphase.rows.data import Data, as_columns
 from robustphase.rows.passes import abs2, adjoint_block, multiply_block
 from robustphase.rows.scratch import in_single_precision
 from robustphase.rows.slices import in_slices

@@ -7,11 +7,12 @@ of samples proportional to n.
 
 from robustphase.initialise.norms import Candidates
 from robustphase.initialise.printed import PrintedStart, printed_start
-from robustphase.initialise.start import StartResult, pose, spectral_init, start_candidates
+from robustphase.initialise.start import Problem, StartResult, pose, spectral_init, start_candidates
 
 __all__ = [
     "Candidates",
     "PrintedStart",
+    "Problem",
     "StartResult",
     "pose",
     "printed_start",

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.initialise.data import Data, as_columns
 from robustphase.likelihood import mixture_weights, residual_scales, score
+from robustphase.rows.data import Data, as_columns
 from robustphase.rows.passes import abs2, project_rows
 from robustphase.rows.source import Array
 

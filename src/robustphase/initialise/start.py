@@ -8,17 +8,17 @@ engine's work.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from robustphase.initialise.data import Data, Problem
 from robustphase.initialise.directions import candidate_directions
 from robustphase.initialise.norms import Candidates, profile_norms
 from robustphase.initialise.printed import printed_start
 from robustphase.initialise.screening import plausible_rows, screen_covariates, screen_directions
 from robustphase.likelihood import density_floor, response_density
 from robustphase.rows import RowSource, TransformedRows, sweep
+from robustphase.rows.data import Data
 from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
 from robustphase.spectra.covariance import robust_covariance, whitener
@@ -36,6 +36,13 @@ SHORTEST_HALVES = 3.0
 AUTO_CONTAMINATION = 0.2
 
 METHODS = ("auto", "mean", "covariance", "spectral")
+
+
+class Problem(NamedTuple):
+    """Screened samples, and the unit of their responses: the interquartile range."""
+
+    data: Data
+    unit: float
 
 
 @dataclass(frozen=True)

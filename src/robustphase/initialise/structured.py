@@ -16,10 +16,9 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.special import ndtri
 
-from robustphase.initialise.data import Problem
 from robustphase.initialise.directions import RankBins, distinct_directions, rank_bins
 from robustphase.initialise.norms import Candidates, profile_norms
-from robustphase.initialise.start import MOST_SHRUNKEN, in_natural_units
+from robustphase.initialise.start import MOST_SHRUNKEN, Problem, in_natural_units
 from robustphase.rows import OperatorRows, RowSource, project, sweep
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array

@@ -14,12 +14,12 @@ from robustphase.descend.objective import Fit, evaluate, weigh
 from robustphase.descend.polish import Polished, polish
 from robustphase.descend.race import Field, distinct_signals, line_up, race
 from robustphase.descend.relaxation import Relaxation
-from robustphase.initialise import pose, start_candidates
-from robustphase.initialise.data import Data, Problem
+from robustphase.initialise import Problem, pose, start_candidates
 from robustphase.initialise.start import AUTO_CONTAMINATION
 from robustphase.initialise.structured import normalised, pose_structured, structured_candidates
 from robustphase.likelihood import cautious_law, count_bad, density_floor, response_density
 from robustphase.rows import OperatorRows
+from robustphase.rows.data import Data
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas

@@ -19,13 +19,13 @@ import numpy as np
 from robustphase.descend.consistency import consistent_samples
 from robustphase.descend.polish import Polished, polish
 from robustphase.descend.race import Field, line_up, race
-from robustphase.initialise.data import Data
 from robustphase.initialise.many import leading_directions, rank_weightings
 from robustphase.initialise.norms import Candidates, profile_norms_of_many
 from robustphase.initialise.screening import screen_covariates
 from robustphase.initialise.start import assumed_level, response_unit
 from robustphase.likelihood import cautious_law, count_bad, density_floor, response_density
 from robustphase.recover.engine import COUNT_FLOOR, POLISH_FLOOR, Recovery, Stage, recover
+from robustphase.rows.data import Data
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.threads import allowed_threads, run_in_threads, single_threaded_blas

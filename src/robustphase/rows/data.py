@@ -1,4 +1,4 @@
-"""Screened samples in natural units: what every stage from here on works with."""
+"""Screened samples in natural units: what every stage from the start on works with."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.rows import RowSource
-from robustphase.rows.source import Array
+from robustphase.rows.source import Array, RowSource
 
 
 class Data(NamedTuple):
@@ -45,13 +44,6 @@ class Data(NamedTuple):
             for values in (self.responses, self.weights, self.density)
         )
         return self._replace(responses=responses, weights=weights, density=density)
-
-
-class Problem(NamedTuple):
-    """Screened samples, and the unit of their responses: the interquartile range."""
-
-    data: Data
-    unit: float
 
 
 def as_columns(values: Array) -> Array:
