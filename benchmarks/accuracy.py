@@ -19,8 +19,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import robustphase as rp
 from benchmarks import complex_recovery, recovery
+from robustphase.atomic import write_text
 from robustphase.baselines import METHODS
-from robustphase.files.atomic import write_text
 from robustphase.simulate import World, make_world
 
 PAGE = Path(__file__).parents[1] / "docs" / "_generated" / "accuracy.md"

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import robustphase as rp
-from robustphase.files.atomic import write_text
+from robustphase.atomic import write_text
 from robustphase.rows import DaskRows, MemoryRows, RowSource, project
 from robustphase.simulate import World, make_world
 

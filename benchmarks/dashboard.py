@@ -24,8 +24,8 @@ import robustphase as rp
 from benchmarks.naive import robust_step
 from benchmarks.recovery import plain_wirtinger_flow
 from benchmarks.timing import peak_extra_bytes, ratio, slope, time_by_turns
+from robustphase.atomic import write_text
 from robustphase.baselines import METHODS
-from robustphase.files.atomic import write_text
 from robustphase.initialise.start import plain_spectral_start
 from robustphase.paper import iterations_for
 from robustphase.report.charts import Series, line_chart, standalone_svg

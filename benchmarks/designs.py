@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import robustphase as rp
-from robustphase.files.atomic import write_text
+from robustphase.atomic import write_text
 
 N, M, CONTAMINATION, SEEDS, FIRST_SEED = 50, 2500, 0.1, 3, 600
 ATTACKS = ("none", "decoy", "huge")

@@ -17,7 +17,7 @@ from joblib import Parallel, delayed
 
 import robustphase as rp
 from benchmarks.timing import ratio, time_by_turns
-from robustphase.files.atomic import write_text
+from robustphase.atomic import write_text
 from robustphase.recover import recover
 from robustphase.validation import check_samples
 

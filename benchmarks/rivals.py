@@ -7,7 +7,6 @@ were chosen before our method existed, in search of what breaks the others.
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 import robustphase as rp
 from benchmarks.timing import ratio, time_by_turns
+from robustphase.atomic import write_text
 
 PAGE = Path(__file__).parents[1] / "docs" / "_generated" / "rivals.md"
 N, M = 100, 2000
@@ -261,9 +261,7 @@ def main(seeds: int, workers: int) -> None:
     ]
     text = "\n".join(lines) + "\n"
     print(text)
-    draft = PAGE.with_suffix(".tmp")
-    draft.write_text(text, encoding="utf-8")
-    os.replace(draft, PAGE)
+    write_text(PAGE, text)
 
 
 if __name__ == "__main__":

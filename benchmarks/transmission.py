@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 import robustphase as rp
-from robustphase.files.atomic import write_text, writing
+from robustphase.atomic import write_text, writing
 from robustphase.report.charts import Series, histogram_chart, scatter_chart, standalone_svg
 from robustphase.report.png import encode_png, grey_levels
 

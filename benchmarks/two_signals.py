@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 from scipy import optimize, special
 
 import robustphase as rp
-from robustphase.files.atomic import write_text
+from robustphase.atomic import write_text
 from robustphase.recover import recover
 from robustphase.simulate import World, make_world
 from robustphase.validation import check_samples

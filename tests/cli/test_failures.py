@@ -138,6 +138,16 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_work(
     assert (tmp_path / "locked.npz").read_text() == "precious"
 
 
+def test_a_link_that_leads_out_of_its_folder_is_refused_before_the_work(run, tmp_path, data):
+    precious = tmp_path / "precious.npz"
+    precious.write_text("years of work")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "result.npz").symlink_to(precious)
+    said = sentence(run("fit", data, "--out", "folder/result.npz", code=1))
+    assert "leads out of its folder" in said
+    assert precious.read_text() == "years of work"
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="an administrator may write everywhere")
 def test_a_folder_that_may_not_be_written_to(run, tmp_path, data):
     locked = tmp_path / "locked"

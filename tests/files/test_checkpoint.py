@@ -179,6 +179,77 @@ def test_what_a_kill_left_half_written_is_swept_away(world, folder):
     assert not [name for name in os.listdir(folder) if name.startswith(".")]
 
 
+IN_THE_WAY = {
+    "link": lambda path, precious: path.symlink_to(precious),
+    "link to nothing": lambda path, precious: path.symlink_to(precious.with_name("nothing")),
+    "pipe": lambda path, precious: os.mkfifo(path),
+    "folder": lambda path, precious: path.mkdir(),
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such links and pipes there")
+@pytest.mark.parametrize("kind", IN_THE_WAY)
+@pytest.mark.parametrize("name", ["problem.json", "000002.pass", "000007.pass", ".000002.pass.0123456789ab.tmp"])
+def test_what_is_no_regular_file_is_refused_and_nothing_is_written_through_it(world, folder, name, kind):
+    assert attempt(world, folder, lives=5) is None
+    path, precious = folder / name, folder.with_name("precious")
+    # What a link points to may even be what would be there: it is not ours to replace.
+    precious.write_bytes(path.read_bytes() if path.exists() else b"years of work")
+    before = precious.read_bytes()
+    path.unlink(missing_ok=True)
+    IN_THE_WAY[kind](path, precious)
+    there, others = path.lstat(), sorted(os.listdir(folder))
+    with pytest.raises(CheckpointError, match=rf"{name}' is .*{kind.split()[0]} and not a regular file.*remove it"):
+        attempt(world, folder)
+    assert precious.read_bytes() == before
+    assert not precious.with_name("nothing").exists()
+    assert path.lstat().st_ino == there.st_ino
+    assert sorted(os.listdir(folder)) == others
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such links there")
+def test_a_link_that_appears_during_the_fit_ends_the_keeping_and_not_the_fit(world, folder):
+    precious = folder.with_name("precious")
+    precious.write_text("years of work")
+    model = rp.RobustPhaseRetrieval()
+
+    def run():
+        with checkpointed(folder, model, world.A, world.y, interval=0) as rows:
+            (folder / "000000.pass").symlink_to(precious)
+            model.fit(rows, world.y)
+
+    with pytest.warns(UserWarning, match=r"goes on without it: .*000000\.pass' is a symbolic link"):
+        run()
+    assert_same(model, fit(world, world.A))
+    assert precious.read_text() == "years of work"
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_hidden_files_of_others_are_left_alone(world, folder, begun):
+    if begun:
+        assert attempt(world, folder, lives=5) is None
+    else:
+        folder.mkdir()
+    names = [".mine.tmp", ".mine.0123456789ab.tmp", ".problem.json.tmp", ".000001.pass.swp"]
+    for name in names:
+        (folder / name).write_text("mine")
+    model, recalled = attempt(world, folder)
+    assert recalled == (5 if begun else 0)
+    assert_same(model, fit(world, world.A))
+    assert sorted(os.listdir(folder)) == sorted(names)
+    assert {(folder / name).read_text() for name in names} == {"mine"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such permissions there")
+def test_a_pass_that_is_made_again_is_as_private_as_before(world, folder):
+    assert attempt(world, folder, lives=5) is None
+    (folder / "000002.pass").write_bytes(b"")
+    (folder / "000002.pass").chmod(0o600)
+    assert attempt(world, folder, keep=True) is not None
+    assert (folder / "000002.pass").stat().st_mode & 0o777 == 0o600
+    assert (folder / "000002.pass").stat().st_size > 0
+
+
 def test_a_folder_whose_problem_was_not_written_yet_is_begun_anew(world, folder):
     folder.mkdir()
     (folder / ".problem.json.0123456789ab.tmp").write_bytes(b"{")

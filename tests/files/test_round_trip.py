@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 
-from robustphase.files import DataError, StoredSamples, atomic, fingerprint, open_samples, save_samples, saving
+from robustphase import atomic
+from robustphase.files import DataError, StoredSamples, fingerprint, open_samples, save_samples, saving
 from robustphase.files.fingerprint import parts_read
 from robustphase.rows import MemoryRows, RowSource
 from robustphase.rows.blocked import BlockedRows
@@ -274,8 +275,7 @@ def test_a_swap_that_fails_in_the_middle_puts_the_old_folder_back(tmp_path, monk
     monkeypatch.setattr(os, "rename", second_fails)
 
     def replace():
-        with atomic.replacing(tmp_path / "folder") as temporary:
-            temporary.mkdir()
+        with atomic.replacing(tmp_path / "folder", folder=True) as temporary:
             (temporary / "new").touch()
 
     with pytest.raises(OSError, match="no"):

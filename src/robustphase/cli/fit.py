@@ -11,6 +11,7 @@ import click
 import numpy as np
 
 import robustphase as rp
+from robustphase.atomic import sweep_leftovers
 from robustphase.cli.commands import (
     UNSETTLED,
     Failure,
@@ -26,7 +27,6 @@ from robustphase.cli.outputs import check_distinct, check_writable, note_written
 from robustphase.cli.terminal import Screen, number, screen, shown
 from robustphase.cli.values import MEAN_ESTIMATORS, NOISE_MEANS, NONFINITE, STEPS, ImageShape, Level, Start
 from robustphase.files import DataError, StoredSamples, checkpointed, open_samples
-from robustphase.files.atomic import sweep_leftovers
 from robustphase.report import Evidence, save_result, write_report
 
 INPUT, ASSUME, HOW, OUTPUT, LONG = "Input", "What to assume", "How to compute", "Output", "Long runs"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-import secrets
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from robustphase.atomic import replacing
 from robustphase.experiments.methods import ORACLE, OURS
 from robustphase.experiments.runs import Run, WorldKey
 
@@ -170,13 +169,8 @@ class Comparison:
         writers = {".csv": self._write_csv, ".parquet": self._write_parquet}
         if path.suffix not in writers:
             raise ValueError(f"path must end in .csv or .parquet, got {path.name!r}.")
-        temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}.tmp")
-        try:
+        with replacing(path) as temporary:
             writers[path.suffix](temporary)
-            os.replace(temporary, path)
-        finally:
-            with suppress(OSError):
-                temporary.unlink()
 
     def _write_csv(self, path: Path) -> None:
         with path.open("w", newline="", encoding="utf-8") as file:

@@ -12,11 +12,11 @@ import hashlib
 import io
 import json
 import os
-import secrets
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from robustphase.atomic import write_bytes
 from robustphase.experiments.runs import Run, Settings, as_text, from_text
 
 #: How the first line of such a file begins.
@@ -48,7 +48,7 @@ class Ledger:
         if self.path.exists():
             self._read()
         else:
-            _replace(self.path, self._head.encode())
+            write_bytes(self.path, self._head.encode())
 
     def append(self, runs: Iterable[Run]) -> None:
         """Add a batch of runs in one write; a write that fails leaves the file as it was."""
@@ -71,7 +71,7 @@ class Ledger:
             self._read_runs(text.split("\n"), first=self._head.count("\n"))
         elif self._head.startswith(text):
             # Empty, or cut short within its first lines.
-            _replace(self.path, self._head.encode())
+            write_bytes(self.path, self._head.encode())
         else:
             raise ValueError(_refusal(text.split("\n")[0], self._head.split("\n")[0], self.path.name))
 
@@ -90,7 +90,7 @@ class Ledger:
                     ) from error
                 last, damaged = number, True
         if damaged:
-            _replace(self.path, "\n".join([*lines[:last], ""]).encode())
+            write_bytes(self.path, "\n".join([*lines[:last], ""]).encode())
 
 
 def _head(settings: Settings, version: str) -> str:
@@ -121,14 +121,3 @@ def _lines(rows: Iterable[list[str]]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write a whole file under a temporary name and move it."""
-    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}.tmp")
-    try:
-        temporary.write_bytes(data)
-        os.replace(temporary, path)
-    finally:
-        with suppress(OSError):
-            temporary.unlink()

@@ -2,7 +2,8 @@
 
 ``problem.json`` says what is being computed: data, settings, versions. Each pass is a file beside it (see ``passes``). Every file
 is written under another name and moved, so at whatever moment the process dies, a file is whole or absent; what the disk itself
-damages is noticed by its checksum and made again.
+damages is noticed by its checksum and made again. Only regular files are read, replaced or removed: with a link, a pipe or a
+device under a name of ours the folder is refused, and hidden files that are not ours are left alone.
 
 Results wait in memory, up to 64 MB of them, and are written together every half minute: a short fit writes next to nothing, and a
 long one loses half a minute at most.
@@ -25,7 +26,7 @@ import numpy as np
 import scipy
 
 import robustphase
-from robustphase.files.atomic import write_text
+from robustphase.atomic import NotRegularFileError, open_regular, require_regular, write_text, written_for
 from robustphase.files.fingerprint import fingerprint
 from robustphase.files.passes import read_pass, write_pass
 from robustphase.rows import JournalledRows, Parts, RowSource, as_source
@@ -49,7 +50,7 @@ WITNESSES = 64
 PROBLEM = "problem.json"
 #: Settings that do not change the answer.
 IRRELEVANT = frozenset({"verbose"})
-_OURS = re.compile(r"\d{6,}\.pass|problem\.json|\..*\.tmp")
+_OURS = re.compile(r"\d{6,}\.pass|problem\.json")
 
 
 class CheckpointError(DataError):
@@ -99,7 +100,8 @@ def checkpointed(
     Raises
     ------
     CheckpointError
-        If the folder belongs to another problem or version, is in use, or holds something else.
+        If the folder belongs to another problem or version, is in use, or holds something else: other files, or links, pipes or
+        devices in place of its own.
 
     Examples
     --------
@@ -183,18 +185,24 @@ class Checkpoint:
 
     def _open(self, problem: dict[str, Any], resume: bool) -> bool:
         names = sorted(path.name for path in self.folder.iterdir())
-        strangers = [name for name in names if not _OURS.fullmatch(name)]
+        halves = [name for name in names if _OURS.fullmatch(written_for(name) or "")]
+        strangers = [name for name in names if not name.startswith(".") and not _OURS.fullmatch(name)]
         if strangers:
             raise CheckpointError(
                 f"'{self.folder}' holds {strangers[0]} and so is no folder of ours; choose another for the checkpoint."
             )
-        for name in names:
-            if name.startswith("."):  # Half a file, from when the process was killed.
-                (self.folder / name).unlink(missing_ok=True)
+        try:
+            for name in names:
+                if name in halves or _OURS.fullmatch(name):
+                    require_regular(self.folder / name)
+        except NotRegularFileError as error:
+            raise CheckpointError(f"the checkpoint '{self.folder}' cannot be used: {error}.") from error
+        for name in halves:  # From when the process was killed.
+            (self.folder / name).unlink(missing_ok=True)
         if PROBLEM not in names:
             # Nothing can be said about passes without a problem.
             self._clear()
-            write_text(self.folder / PROBLEM, json.dumps(problem, indent=1) + "\n")
+            write_text(self.folder / PROBLEM, json.dumps(problem, indent=1) + "\n", follow=False)
             return False
         if not resume:
             raise CheckpointError(
@@ -325,7 +333,8 @@ def _plain(name: str, value: Any) -> Any:
 
 def _read_problem(folder: Path) -> dict[str, Any]:
     try:
-        found = json.loads((folder / PROBLEM).read_text("utf-8"))
+        with open_regular(folder / PROBLEM) as file:
+            found = json.loads(file.read().decode("utf-8"))
         if not isinstance(found, dict):
             raise ValueError("it is no description")
     except (OSError, ValueError, RecursionError) as error:

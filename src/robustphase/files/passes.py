@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from robustphase.files.atomic import writing
+from robustphase.atomic import open_regular, writing
 from robustphase.rows.source import Array, Parts
 
 #: Raised whenever the layout of such a file changes.
@@ -27,7 +27,7 @@ TYPES = {np.dtype(code).str: np.dtype(code) for code in "?" + np.typecodes["AllI
 
 
 def write_pass(path: str | os.PathLike[str], number: int, call: str, parts: Parts) -> None:
-    """Keep the result of a pass, whole or not at all."""
+    """Keep the result of a pass, whole or not at all; a link, pipe or device at ``path`` is refused."""
     arrays = [*parts.sums, *parts.rows]
     orders = [_order(array) for array in arrays]
     head = {
@@ -37,7 +37,7 @@ def write_pass(path: str | os.PathLike[str], number: int, call: str, parts: Part
         "sums": len(parts.sums),
         "arrays": [[a.dtype.str, list(a.shape), order] for a, order in zip(arrays, orders, strict=True)],
     }
-    with writing(path) as file:
+    with writing(path, follow=False) as file:
         digest = hashlib.blake2b(digest_size=CHECKSUM)
         for data in (json.dumps(head).encode("ascii") + b"\n", *map(_bytes_of, arrays, orders)):
             digest.update(data)
@@ -46,9 +46,9 @@ def write_pass(path: str | os.PathLike[str], number: int, call: str, parts: Part
 
 
 def read_pass(path: str | os.PathLike[str], number: int) -> tuple[str, Parts] | None:
-    """The digest and the result of a pass, or None if the file does not hold them unharmed."""
+    """The digest and the result of a pass, or None if there is no regular file that holds them unharmed."""
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             return _read(file, os.fstat(file.fileno()).st_size, number)
     except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None

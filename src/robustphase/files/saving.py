@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from robustphase.files.atomic import replacing
+from robustphase.atomic import replacing
 from robustphase.files.responses import NOTES, RESPONSES, TRUTH
 from robustphase.rows import as_source
 from robustphase.rows.blocked import BLOCK_BYTES, BlockedRows
@@ -65,7 +65,7 @@ def save_samples(
     if signal is not None and (signal.dtype.kind not in "fciub" or signal.shape != (n,)):
         raise DataError(f"truth must be {n} numbers, one per column, got shape {signal.shape} and type {signal.dtype}.")
     notes = json.dumps(metadata, default=_plain)
-    with replacing(target) as temporary:
+    with replacing(target, folder=target.suffix.lower() == ".zarr") as temporary:
         write(temporary, source, y.astype(np.float64), signal, notes)
 
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from robustphase.files.atomic import write_text
+from robustphase.atomic import write_text
 from robustphase.report.comparison import comparison_section
 from robustphase.report.evidence import Evidence
 from robustphase.report.noise import noise_section

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from robustphase.files.atomic import writing
+from robustphase.atomic import writing
 from robustphase.report.evidence import HISTORY, Evidence
 from robustphase.report.law import NoiseLaw
 

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from robustphase.atomic import write_text
 from robustphase.experiments.reproduce import CLAIMS, ReproductionInterrupted, reproduce, write_page
-from robustphase.experiments.reproduce.run import write_text
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

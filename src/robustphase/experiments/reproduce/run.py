@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from robustphase.atomic import write_text
 from robustphase.experiments.reproduce import (
     algorithm_4,
     lemma_2_1,
@@ -212,17 +211,6 @@ class Store:
         path = self.folder / f"{slug(verdict.name)}.svg"
         write_text(path, draw(verdict))
         return replace(verdict, figure=str(path))
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file that is whole or absent: beside its place, then moved there."""
-    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
 
 
 def slug(name: str) -> str:
