@@ -39,6 +39,7 @@ fuzz: setup ## try to break the file readers for two minutes
 docs: setup ## HTML documentation in docs/_build/html
 	$(PIP) install --constraint constraints.txt --group docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python docs/check_reference.py docs/_build/html/objects.inv
 	@echo "open docs/_build/html/index.html"
 
 constraints: ## write constraints.txt anew from the newest versions

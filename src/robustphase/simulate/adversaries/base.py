@@ -85,12 +85,12 @@ class CleanSample:
 
     @cached_property
     def inner(self) -> Array:
-        """A @ x*, one value per sample."""
+        """``A @ x*``, one value per sample."""
         return self.A @ self.truth
 
     @cached_property
     def energy(self) -> Array:
-        """|A @ x*|², what the responses would be without noise; large values carry the information."""
+        """``|A @ x*|²``, what the responses would be without noise; large values carry the information."""
         return np.asarray(np.abs(self.inner) ** 2)
 
     @cached_property
