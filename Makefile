@@ -38,6 +38,7 @@ fuzz: setup ## try to break the file readers for two minutes
 
 docs: setup ## HTML documentation in docs/_build/html
 	$(PIP) install --constraint constraints.txt --group docs
+	rm -rf docs/api/generated # pages of what is gone would be built again
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 	$(BIN)/python docs/check_reference.py docs/_build/html/objects.inv
 	@echo "open docs/_build/html/index.html"
@@ -50,4 +51,4 @@ constraints: ## write constraints.txt anew from the newest versions
 	touch $(READY)
 
 clean: ## remove the environment and everything generated
-	rm -rf $(VENV) docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) docs/_build docs/api/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis
