@@ -1,0 +1,78 @@
+"""What the sources import is declared, in the list where the user will look for it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import robustphase
+
+SOURCES = Path(robustphase.__file__).parent
+PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+#: Distributions that are imported under another name.
+MODULES = {"scikit-learn": "sklearn"}
+
+
+def packages(requirements: list[str]) -> set[str]:
+    names = [re.match(r"[\w-]+", requirement)[0] for requirement in requirements]
+    return {MODULES.get(name, name) for name in names}
+
+
+CORE = packages(PROJECT["dependencies"])
+EXTRAS = {extra: packages(listed) for extra, listed in PROJECT["optional-dependencies"].items()}
+TREES = {path: ast.parse(path.read_text("utf-8")) for path in sorted(SOURCES.rglob("*.py"))}
+
+
+def imported(tree: ast.AST) -> set[str]:
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            names.add(node.module)
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    return {name.split(".")[0] for name in names} - sys.stdlib_module_names - {"robustphase"}
+
+
+def asked_for(tree: ast.AST) -> set[tuple[str, str]]:
+    """Packages that are imported on demand, with the extra that a user without them is told to install."""
+    return {
+        (node.args[0].value.split(".")[0], keyword.value.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "require"
+        for keyword in node.keywords
+        if keyword.arg == "extra"
+    }
+
+
+def test_every_import_is_a_dependency():
+    found = {(path, name) for path, tree in TREES.items() for name in imported(tree)}
+    command_line = SOURCES / "cli"
+    undeclared = {
+        (path.name, name)
+        for path, name in found
+        if name not in (CORE | EXTRAS["cli"] if path.is_relative_to(command_line) else CORE)
+    }
+    assert not undeclared
+    assert {name for _, name in found} >= CORE, "a dependency that nothing imports"
+
+
+def test_every_package_imported_on_demand_is_in_the_extra_that_is_named():
+    found = {pair for tree in TREES.values() for pair in asked_for(tree)}
+    assert {package for package, _ in found} >= {"h5py", "zarr", "pyarrow", "dask", "distributed", "cloudpickle"}
+    assert not {(package, extra) for package, extra in found if package not in EXTRAS[extra]}
+
+
+@pytest.mark.parametrize("listed", [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()])
+def test_every_requirement_has_a_lower_bound(listed):
+    assert not [line for line in listed if ">=" not in line and not line.startswith("robustphase[")]
+
+
+def test_the_version_stands_in_one_place():
+    assert "version" in PROJECT["dynamic"]
+    assert "version" not in PROJECT
+    assert re.fullmatch(r"\d+\.\d+\.\d+", robustphase.__version__)
