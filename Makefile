@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 READY := $(VENV)/.ready
+LOWEST := build/lowest
 
-.PHONY: help setup demo test lint bench fuzz docs constraints clean
+.PHONY: help setup demo test lint bench fuzz docs wheel constraints clean
 
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -43,6 +44,15 @@ docs: setup ## HTML documentation in docs/_build/html
 	$(BIN)/python docs/check_reference.py docs/_build/html/objects.inv
 	@echo "open docs/_build/html/index.html"
 
+wheel: setup ## wheel in dist, tried in an empty environment with the lowest versions allowed
+	rm -rf dist $(LOWEST)
+	$(PIP) wheel --no-deps --wheel-dir dist .
+	$(BIN)/python -m venv $(LOWEST)
+	$(BIN)/python .ci/lowest.py > $(LOWEST)/requirements.txt
+	$(LOWEST)/bin/python -m pip --disable-pip-version-check --quiet install --only-binary :all: \
+		--requirement $(LOWEST)/requirements.txt dist/*.whl
+	$(LOWEST)/bin/python -I -W error .ci/smoke.py $(LOWEST)/requirements.txt
+
 constraints: ## write constraints.txt anew from the newest versions
 	$(PYTHON) -m venv --clear $(VENV)
 	$(PIP) install --upgrade pip
@@ -51,4 +61,4 @@ constraints: ## write constraints.txt anew from the newest versions
 	touch $(READY)
 
 clean: ## remove the environment and everything generated
-	rm -rf $(VENV) docs/_build docs/api/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/api/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis
