@@ -282,3 +282,19 @@ def test_a_link_with_a_temporary_name_is_not_swept(tmp_path):
     (tmp_path / ".a.txt.0123456789ab.tmp").symlink_to("mine")
     sweep_leftovers(tmp_path / "a.txt")
     assert sorted(os.listdir(tmp_path)) == [".a.txt.0123456789ab.tmp", "mine"]
+
+
+@posix
+def test_a_folder_does_not_take_the_place_or_the_permissions_of_a_file(tmp_path):
+    (tmp_path / "a").write_text("text")
+    (tmp_path / "a").chmod(0o600)
+
+    def replace():
+        with replacing(tmp_path / "a", folder=True) as temporary:
+            assert mode(temporary) & 0o100
+            (temporary / "new").touch()
+
+    with pytest.raises(NotADirectoryError):
+        replace()
+    assert os.listdir(tmp_path) == ["a"]
+    assert (tmp_path / "a").read_text() == "text"

@@ -62,7 +62,7 @@ def replacing(path: str | os.PathLike[str], *, follow: bool = True, folder: bool
     """
     target = place_of(path, follow=follow)
     temporary = temporary_beside(target)
-    permissions = _permissions(target)
+    permissions = _permissions(target, folder)
     private = 0o700 if folder else 0o600
     if folder:
         temporary.mkdir(mode=0o777 if permissions is None else private)
@@ -193,8 +193,8 @@ def written_for(name: str) -> str | None:
 
 def sweep_leftovers(path: str | os.PathLike[str]) -> None:
     """Remove what killed processes have left of their attempts to write ``path``, which no other may be writing now."""
-    target = place_of(path)
     with suppress(OSError):
+        target = place_of(path)
         for beside in target.parent.iterdir():
             ours = written_for(beside.name) == target.name[:_LONGEST_NAME]
             if ours and stat.S_ISREG(beside.lstat().st_mode):
@@ -205,12 +205,13 @@ def _no_link(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
 
 
-def _permissions(target: Path) -> int | None:
-    """Who may do what with that which will be replaced; None if there is nothing."""
+def _permissions(target: Path, folder: bool) -> int | None:
+    """Who may do what with the file or folder that will be replaced; None if there is no such thing."""
     try:
-        return stat.S_IMODE(os.lstat(target).st_mode) & 0o777
+        mode = os.lstat(target).st_mode
     except (FileNotFoundError, NotADirectoryError):
         return None
+    return stat.S_IMODE(mode) & 0o777 if stat.S_ISDIR(mode) == folder else None
 
 
 def _require_regular(path: str | os.PathLike[str], mode: int) -> None:
