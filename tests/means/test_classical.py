@@ -10,10 +10,8 @@ from numpy.testing import assert_allclose
 from scipy import optimize, stats
 
 from robustphase.means import robust_mean
-from robustphase.means.buckets import Buckets, bucket_count
-from robustphase.means.columns import column_groups
-from robustphase.means.coordinates import gudermannian
-from robustphase.means.spread import NORMAL_IQR, distinct_count, quartile_spread
+from robustphase.means.classical import Buckets, bucket_count, column_groups, gudermannian
+from robustphase.means.excess import NORMAL_IQR, distinct_count, quartile_spread
 from robustphase.rows import MemoryRows, ScaledRows
 
 

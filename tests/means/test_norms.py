@@ -7,7 +7,7 @@ import pytest
 
 from robustphase.means import robust_mean
 from robustphase.means.filter import filter_mean
-from robustphase.means.norms import WORTH, gain_of, held_back, norm_weights
+from robustphase.means.reweight import OPTIONS, gain_of, held_back, norm_weights
 from robustphase.rows import MemoryRows, ScaledRows
 
 
@@ -137,7 +137,7 @@ def test_normal_points_have_nothing_to_gain(d):
         squares = np.sum(points**2, axis=1) / d
         shares = (1 / squares) / np.sum(1 / squares)
         gains.append(gain_of(shares, squares / squares.mean(), held_back(shares, squares, points[:, :1] / np.sqrt(d))))
-    assert abs(np.mean(gains)) < WORTH
+    assert abs(np.mean(gains)) < OPTIONS.worth
 
 
 def test_clouds_without_extent_have_no_weights_to_find():

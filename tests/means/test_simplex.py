@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from robustphase.means.simplex import capped_simplex_projection
+from robustphase.means.reweight import capped_simplex_projection
 
 
 @st.composite

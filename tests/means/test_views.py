@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from robustphase.means import simultaneous
 from robustphase.means.directions import ritz_directions, worst_directions
 from robustphase.means.estimate import METHODS, RANDOMISED
 from robustphase.means.filter import filter_mean
-from robustphase.means.together import ColumnClouds, column_means
+from robustphase.means.simultaneous import ColumnClouds, column_means
 from robustphase.rows import MemoryRows, ScaledRows
 
 
@@ -105,7 +108,7 @@ def test_chunks_of_clouds_and_dropped_samples_change_nothing_else(rng, monkeypat
     dropped = np.zeros(800, bool)
     dropped[[300, 500]] = True
     whole = column_means(MemoryRows(rows), y, 0.05, dropped=dropped)
-    monkeypatch.setattr("robustphase.means.together.CHUNK_BYTES", 800 * 8 * 12 * 3)
+    monkeypatch.setattr(simultaneous, "OPTIONS", replace(simultaneous.OPTIONS, size=800 * 8 * 12 * 3))
     parts = column_means(MemoryRows(rows), y, 0.05, dropped=dropped)
     assert_allclose(parts.matrix, whole.matrix, atol=1e-12)
     assert (whole.weights[dropped] == 0).all()

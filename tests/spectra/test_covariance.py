@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from robustphase import robust_covariance
-from robustphase.spectra.minmax import GAP, minmax_covariance, trimmed_moments
+from robustphase.spectra.minmax import OPTIONS, minmax_covariance, trimmed_moments
 
 
 def relative_error(estimate, truth):
@@ -117,7 +117,7 @@ def test_the_min_max_estimate_reaches_its_stated_gap(n):
     points[:15] = 8
     result = robust_covariance(points, 0.05, "minmax", assume_centered=True)
     assert result.converged
-    assert 0 <= result.gap <= GAP
+    assert 0 <= result.gap <= OPTIONS.gap
     assert np.linalg.eigvalsh(result.covariance)[0] >= 0
     # Trimming squares at 5 percent loses a third of a normal variance; contamination can raise it again.
     assert 0.4 < np.linalg.eigvalsh(result.covariance)[0] < result.top_variance < 6
