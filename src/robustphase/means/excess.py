@@ -156,16 +156,16 @@ def take_excess(
     limits: Limits,
     *,
     for_mean: bool = True,
-) -> tuple[int, float]:
+) -> tuple[int, bool]:
     """Take away, in place, the points that cause an excess along any direction.
 
-    Returns how many were taken, and the largest excess that had to be left because the budget was used up (else 1).
+    Returns how many were taken, and whether no excess had to be left because the budget was used up.
     Directions with an excess below ``1 + limits.slack`` are left alone; once a direction is above, points are taken from its
     far end until no excess is left, because what remains of a group of outliers is still one-sided.
     """
     costly = distances**2 > OPTIONS.costly * float((distances[keep] ** 2).mean())
     columns = real_columns(projections)
-    taken, unexplained = 0, 1.0
+    taken, explained = 0, True
     for column in columns.T:
         kept = np.flatnonzero(keep)
         excess = excess_of(column[kept], usual)
@@ -175,7 +175,7 @@ def take_excess(
             room = int(limit * keep.size) - int(keep.size - kept.size)
             gone = kept[far_end(column[kept], excess, room)]
             if gone.size == 0:
-                unexplained = max(unexplained, excess.ratio)
+                explained &= excess.ratio <= 1 + limits.slack
                 break
             if for_mean and not one_sided(columns[gone], columns[kept], limits.copies):
                 deviations = column[gone] - excess.median
@@ -186,7 +186,7 @@ def take_excess(
             taken += gone.size
             kept = np.flatnonzero(keep)
             excess = excess_of(column[kept], usual)
-    return taken, unexplained
+    return taken, explained
 
 
 def one_sided(group: Array, everyone: Array, copies: float = 1.0) -> bool:

@@ -178,11 +178,11 @@ def filter_points(
         mean = _mean_of_kept(view, keep, options)
         worst = worst_directions(view, keep.astype(np.float64), mean, guess, depth)
         usual = _usual_ratio(ordinary, ordinary_projections, worst, keep)
-        taken, unexplained = take_excess(worst.projections, keep, distances, usual, limits, for_mean=options.for_mean)
+        taken, explained = take_excess(worst.projections, keep, distances, usual, limits, for_mean=options.for_mean)
         guess, depth = worst.vectors, options.warm_depth
     if taken:
         mean = _mean_of_kept(view, keep, options)
-    return Filtered(keep, mean, worst, limits, rounds, taken == 0 and unexplained <= 1 + limits.slack)
+    return Filtered(keep, mean, worst, limits, rounds, taken == 0 and explained)
 
 
 def _first_centre(

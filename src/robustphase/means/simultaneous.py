@@ -264,19 +264,19 @@ def filter_clouds(clouds: ColumnClouds, usable: Array, contamination: float | st
         usual = _usual_ratios(here, weights, [ordinary[i] for i in active], vectors)
         projections = _by_cloud(here, vectors, means)
         outcomes = _take_from(active, projections, keep, distances, usual, limits)
-        for i, (taken, unexplained), pairs in zip(active.tolist(), outcomes, worst, strict=True):
+        for i, (taken, explained), pairs in zip(active.tolist(), outcomes, worst, strict=True):
             top_variance[i], guesses[i] = pairs.variances[0], pairs.vectors
-            converged[i] = taken == 0 and unexplained <= 1 + limits[i].slack
+            converged[i] = taken == 0 and explained
         active = active[[taken > 0 for taken, _ in outcomes]]
     return FilteredClouds(keep, top_variance, rounds, bool(converged.all()))
 
 
 def _take_from(
     active: Array, projections: list[Array], keep: Array, distances: Array, usual: list[float], limits: list[Limits]
-) -> list[tuple[int, float]]:
+) -> list[tuple[int, bool]]:
     """Take from each active cloud the points that cause an excess; see :func:`robustphase.means.excess.take_excess`."""
 
-    def treat(position: int) -> tuple[int, float]:
+    def treat(position: int) -> tuple[int, bool]:
         i = active[position]
         return take_excess(projections[position], keep[:, i], distances[:, i], usual[position], limits[i])
 

@@ -173,9 +173,9 @@ def filter_whitened(source: RowSource, keep: Array, contamination: float | str) 
         suspects = heavy_directions(white, keep, lengths)
         usual = ordinary_ratio(white, keep, ordinary_directions(white, keep, lengths), suspects)
         limits = limits_for(lengths, contamination)
-        taken, unexplained = take_excess(white.inner(suspects), keep, lengths, usual, limits, for_mean=False)
+        taken, explained = take_excess(white.inner(suspects), keep, lengths, usual, limits, for_mean=False)
         if taken == 0:
-            return keep, round_, unexplained <= 1 + limits.slack
+            return keep, round_, explained
     return keep, OPTIONS.max_rounds, False
 
 
