@@ -27,6 +27,7 @@ class DirectionOptions:
     powers: tuple[int, ...] = (0, 1, 2, 4)  # empirical: powers of the distance whose tilts guess the worst directions
     # empirical: frequencies of the ordinary directions; primes, so that none is a multiple of another
     frequencies: tuple[int, ...] = (17, 23, 29, 37, 43, 53, 61, 71)
+    smallest_unit: float = 1e-60  # numeric: over the largest distance, whose fourth power can still be summed
     dependent: float = 1e-10  # numeric: relative length below which what is left of a vector is rounding
 
 
@@ -179,7 +180,10 @@ def moment_directions(view: ScaledRows, keep: Array, centre: Array, distances: A
 
 def moment_coefficients(keep: Array, distances: Array) -> Array:
     """Shares of the kept points that grow like powers of their distance, one column for each power."""
-    relative = np.where(keep, distances, 0.0) / typical_distance(distances[keep])
+    kept = distances[keep]
+    # Where most points coincide their typical distance is zero, and powers of the others would overflow.
+    unit = max(typical_distance(kept), OPTIONS.smallest_unit * float(kept.max()))
+    relative = np.where(keep, distances, 0.0) / unit
     tilted = keep[:, np.newaxis] * np.stack([relative**power for power in OPTIONS.powers], axis=1)
     shares: Array = tilted / np.maximum(tilted.sum(axis=0), TINY)
     return shares

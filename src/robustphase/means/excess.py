@@ -209,11 +209,12 @@ def far_end(values: Array, excess: Excess, room: int) -> Array:
     At most ``room`` of them, except that values at equal distance go together: copies of a point share its fate, and a
     group of copies larger than the room that is left must not be safe for that.
     """
-    room = min(room, values.size - 1)
-    if room <= 0:
-        return np.empty(0, np.intp)
     deviation = values - excess.median
     size = np.abs(deviation)
+    # Values at the median are at no end: where nearly all coincide, copies would go together until none is left.
+    room = min(room, values.size - 1, int(np.count_nonzero(size)))
+    if room <= 0:
+        return np.empty(0, np.intp)
     # Only the farthest can go; sorting all of them would cost more than the rest of the filter.
     far = np.flatnonzero(size >= np.partition(size, size.size - room)[size.size - room])
     order = far[np.argsort(-size[far], kind="stable")]
