@@ -173,7 +173,7 @@ def real_columns(projections: Array) -> Array:
 def moment_directions(view: ScaledRows, keep: Array, centre: Array, distances: Array) -> Array:
     """First guesses of the worst directions: how weighting by powers of the distance moves the mean.
 
-    A cluster of outliers pulls at least one of them; on clean data they are as good as random.
+    A cluster of outliers turns at least one of them towards itself; on clean data they are as good as random.
     """
     return never_empty(view.total(moment_coefficients(keep, distances)) - centre[:, np.newaxis])
 

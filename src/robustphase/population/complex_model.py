@@ -111,8 +111,8 @@ def curvature(
     w_, truth_, h = complex_vectors(w=w, truth=truth, direction=direction)
     check_noise_mean(noise_mean)
     ww, ss = _power(w_), _power(truth_)
-    factor, pull = (2.0 * ww - ss, 4.0) if noise_mean == "zero" else (ww, 2.0)
-    return factor * h - complex(np.vdot(truth_, h)) * truth_ + pull * float(np.vdot(w_, h).real) * w_
+    factor, along = (2.0 * ww - ss, 4.0) if noise_mean == "zero" else (ww, 2.0)
+    return factor * h - complex(np.vdot(truth_, h)) * truth_ + along * float(np.vdot(w_, h).real) * w_
 
 
 def response_mean(truth: npt.ArrayLike, *, background: float = 0.0) -> float:

@@ -241,8 +241,8 @@ def newton_step(
     unit = signal / size
     radial = complex(np.vdot(unit, gradient))
     # Split off the component along the signal (and the phase), divide each part by its own curvature.
-    pull = radial.real / along - radial / across
-    step = (gradient / across + (pull if is_complex else pull.real) * unit) * (damping / size**2)
+    correction = radial.real / along - radial / across
+    step = (gradient / across + (correction if is_complex else correction.real) * unit) * (damping / size**2)
     if max_relative_length is not None:
         length = float(np.linalg.norm(step))
         if length > max_relative_length * size:
