@@ -10,10 +10,8 @@ from numpy.testing import assert_allclose
 from scipy import optimize, stats
 
 from robustphase.means import robust_mean
-from robustphase.means.buckets import Buckets, bucket_count
-from robustphase.means.columns import column_groups
-from robustphase.means.coordinates import gudermannian
-from robustphase.means.spread import NORMAL_IQR, distinct_count, quartile_spread
+from robustphase.means.classical import Buckets, bucket_count, column_groups, gudermannian
+from robustphase.means.excess import NORMAL_IQR
 from robustphase.rows import MemoryRows, ScaledRows
 
 
@@ -86,13 +84,3 @@ def test_column_groups_cover_all_columns_once_in_few_groups(count):
     assert len(groups) <= 32
     assert [g.start for g in groups] == [0, *(g.stop for g in groups[:-1])]
     assert groups[-1].stop == count
-
-
-@given(seed=st.integers(0, 999), count=st.integers(1, 60))
-def test_quartiles_do_not_depend_on_the_sign_and_not_on_copies(seed, count):
-    values = np.random.default_rng(seed).standard_normal(count)
-    spread, mirrored = quartile_spread(values), quartile_spread(-values)
-    assert mirrored.variance == pytest.approx(spread.variance)
-    assert mirrored.median == pytest.approx(-spread.median)
-    assert quartile_spread(np.repeat(values, 2)) == spread
-    assert distinct_count(np.repeat(np.abs(values), 3)) == count

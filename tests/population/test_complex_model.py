@@ -94,6 +94,21 @@ def test_the_complex_spectral_matrices_hold_with_a_background(background, exact_
     assert_allclose(complex_model.scaled_rows_covariance(truth, SIGMA2, background=background), covariance, atol=1e-11)
 
 
+@pytest.mark.parametrize("background", [-0.5, 2.0])
+def test_the_complex_risk_and_gradient_hold_with_a_background(background, exact_samples):
+    w, truth = two_vectors(6)
+    world = exact_samples(6, SIGMA2, nodes=4, background=background)
+    a = (world.a[:, :3] + 1j * world.a[:, 3:]) / np.sqrt(2)
+    inner = a.conj() @ w
+    misfit = np.abs(inner) ** 2 - np.abs(a.conj() @ truth) ** 2 - world.z
+    for noise_mean, centre in (("zero", 0.0), ("unknown", world.weights @ misfit)):
+        options = {"noise_mean": noise_mean, "background": background}
+        square = world.weights @ (misfit - centre) ** 2
+        assert_allclose(risk(w, truth, noise_variance=SIGMA2, **options), square / 2, atol=1e-11)
+        mean = (world.weights * (misfit - centre) * inner) @ a
+        assert_allclose(gradient(w, truth, **options), mean, atol=1e-11)
+
+
 def derivative(f, w, h, step=1e-2):
     """Five-point difference along h, exact for polynomials of degree 4 up to rounding."""
     left2, left, right, right2 = (f(w + k * step * h) for k in (-2, -1, 1, 2))

@@ -1,8 +1,5 @@
 """The distance up to global sign or phase."""
 
-import doctest
-import importlib
-
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -88,8 +85,3 @@ def test_single_precision_is_compared_in_double():
 def test_different_shapes_are_refused():
     with pytest.raises(ValueError, match=r"\(2,\) and \(3,\)"):
         distance(np.ones(2), np.ones(3))
-
-
-@pytest.mark.parametrize("module", ["distance", "curvature"])
-def test_the_examples_in_the_docstrings_run(module):
-    assert doctest.testmod(importlib.import_module(f"robustphase.population.{module}")).failed == 0

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
 
 from robustphase import population
-from robustphase.population import gradient, hessian, moments, paired, paired_moments, risk, zero_mean
+from robustphase.population import gradient, hessian, minimiser, moments, risk
 
 MODELS = ["zero", "unknown"]
 entries = st.floats(-3.0, 3.0, allow_subnormal=False)
@@ -44,10 +44,10 @@ def test_the_hessian_is_the_derivative_of_the_gradient(x, truth, noise_mean):
 
 @given(x=points, truth=points, background=entries)
 def test_a_background_enters_risk_gradient_and_hessian_alike(x, truth, background):
-    numeric = derivative(lambda u: zero_mean.risk(u, truth, background=background), x)
-    assert_allclose(zero_mean.gradient(x, truth, background=background), numeric, atol=1e-8)
-    numeric = derivative(lambda u: zero_mean.gradient(u, truth, background=background), x)
-    assert_allclose(zero_mean.hessian(x, truth, background=background), numeric, atol=1e-9)
+    numeric = derivative(lambda u: risk(u, truth, background=background), x)
+    assert_allclose(gradient(x, truth, background=background), numeric, atol=1e-8)
+    numeric = derivative(lambda u: gradient(u, truth, background=background), x)
+    assert_allclose(hessian(x, truth, background=background), numeric, atol=1e-9)
 
 
 def test_the_risk_with_a_background_equals_its_quadrature(exact_samples):
@@ -55,7 +55,7 @@ def test_the_risk_with_a_background_equals_its_quadrature(exact_samples):
     world = exact_samples(4, 0.6, nodes=5, background=1.7)
     residual = (world.a @ x) ** 2 - world.respond(truth)
     exact = world.weights @ residual**2 / 4
-    assert_allclose(zero_mean.risk(x, truth, noise_variance=0.6, background=1.7), exact, rtol=1e-12)
+    assert_allclose(risk(x, truth, noise_variance=0.6, background=1.7), exact, rtol=1e-12)
 
 
 @given(x=points, truth=points, seed=seeds, noise_mean=models)
@@ -74,9 +74,9 @@ MATRICES = {
     "gradient covariance": (lambda x, t, d: moments.gradient_covariance(x, t), 6),
     "scaled rows": (lambda x, t, d: moments.scaled_rows_covariance(t), 4),
     "weighted second moment": (lambda x, t, d: moments.weighted_second_moment(t), 2),
-    "paired column": (lambda x, t, d: paired_moments.column_covariance(t, d), 4 + 2),
-    "paired gradient covariance": (lambda x, t, d: paired_moments.gradient_covariance(x, t), 6),
-    "paired scaled rows": (lambda x, t, d: paired_moments.scaled_rows_covariance(t), 4),
+    "paired column": (lambda x, t, d: moments.column_covariance(t, d, noise_mean="unknown"), 4 + 2),
+    "paired gradient covariance": (lambda x, t, d: moments.gradient_covariance(x, t, noise_mean="unknown"), 6),
+    "paired scaled rows": (lambda x, t, d: moments.scaled_rows_covariance(t, noise_mean="unknown"), 4),
 }
 
 
@@ -96,13 +96,16 @@ def test_a_moment_matrix_turns_with_its_arguments_scales_by_its_degree_and_ignor
     assert np.linalg.eigvalsh(here)[0] >= -rounding, "a covariance is positive semi-definite"
 
 
-@pytest.mark.parametrize("room", [moments, paired_moments])
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_the_gradient_covariance_keeps_its_digits_next_to_the_solution(room, sign):
+@pytest.mark.parametrize("noise_mean", ["zero", "unknown"])
+def test_the_gradient_covariance_keeps_its_digits_next_to_the_solution(noise_mean):
     """Its noiseless part shrinks like ‖h‖²; written in x and x* it would drown in rounding here."""
     truth, h = np.array([3.0, 4.0, 0.0]), np.array([1.0, -2.0, 0.5])
-    near, far = (room.gradient_covariance(sign * truth + size * h, truth) / size**2 for size in (1e-9, 1e-5))
-    assert_allclose(near, far, rtol=1e-4, atol=1e-2)
+    for side in (truth, -truth):
+        near, far = (
+            moments.gradient_covariance(side + size * h, truth, noise_mean=noise_mean) / size**2
+            for size in (1e-9, 1e-5)
+        )
+        assert_allclose(near, far, rtol=1e-4, atol=1e-2)
 
 
 @given(x=points, truth=points, noise_mean=models)
@@ -132,27 +135,40 @@ def test_the_truth_is_a_minimiser_and_the_noise_is_what_remains(truth, noise_mea
 def test_fitting_the_background_gives_the_risk_of_pairing(x, truth):
     """The minimum over β of E[((a·x)² + β − y)²]/4 is r_new(x): a free background shifts the noise mean by −β."""
     best = truth @ truth - x @ x  # the mean of y − (a·x)², the best constant
-    profiled = zero_mean.risk(x, truth, noise_variance=0.3, background=-best)
-    assert_allclose(profiled, paired.risk(x, truth, noise_variance=0.3), atol=1e-9)
+    profiled = risk(x, truth, noise_variance=0.3, background=-best)
+    assert_allclose(profiled, risk(x, truth, noise_variance=0.3, noise_mean="unknown"), atol=1e-9)
     for other in (best - 0.5, best + 0.5):
-        assert zero_mean.risk(x, truth, noise_variance=0.3, background=-other) > profiled
+        assert risk(x, truth, noise_variance=0.3, background=-other) > profiled
+
+
+@given(x=points, truth=points, background=st.floats(-5.0, 5.0))
+def test_the_model_with_an_unknown_mean_does_not_see_a_background(x, truth, background):
+    for function in (risk, gradient, hessian):
+        blind = function(x, truth, noise_mean="unknown", background=background)
+        assert_allclose(blind, function(x, truth, noise_mean="unknown"), rtol=0, atol=0)
+    assert_allclose(
+        moments.scaled_rows_covariance(truth, 0.4, noise_mean="unknown", background=background),
+        moments.scaled_rows_covariance(truth, 0.4, noise_mean="unknown"),
+        rtol=0,
+        atol=0,
+    )
 
 
 @pytest.mark.parametrize("background", [-2.0, 0.0, 3.0, 30.0])
 def test_a_background_moves_the_minimiser_along_its_own_line(background):
     truth = np.array([0.6, -0.8, 1.0])
-    x = zero_mean.minimiser(truth, background=background)
-    assert_allclose(zero_mean.gradient(x, truth, background=background), 0.0, atol=1e-12)
-    assert np.linalg.eigvalsh(zero_mean.hessian(x, truth, background=background))[0] > 0
+    x = minimiser(truth, background=background)
+    assert_allclose(gradient(x, truth, background=background), 0.0, atol=1e-12)
+    assert np.linalg.eigvalsh(hessian(x, truth, background=background))[0] > 0
     assert_allclose(x @ x, truth @ truth + background / 3)
 
 
 def test_below_minus_three_times_the_signal_power_the_minimiser_is_the_origin():
     truth = np.array([0.6, 0.8])
-    assert_allclose(zero_mean.minimiser(truth, background=-3.5), 0.0)
-    assert np.linalg.eigvalsh(zero_mean.hessian(np.zeros(2), truth, background=-3.5))[0] > 0
+    assert_allclose(minimiser(truth, background=-3.5), 0.0)
+    assert np.linalg.eigvalsh(hessian(np.zeros(2), truth, background=-3.5))[0] > 0
     with pytest.raises(ValueError, match="truth is zero"):
-        zero_mean.minimiser([0.0, 0.0])
+        minimiser([0.0, 0.0])
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from robustphase import leading_eigenvector
+from robustphase.rows import MemoryRows, ScaledRows
+from robustphase.spectra.leading import leading_direction
 
 D, N, SHARE = 100, 3000, 0.1
 SEEDS = range(5)
@@ -183,6 +185,23 @@ def test_rows_that_are_not_finite_are_refused_or_dropped():
         leading_eigenvector(points)
     result = leading_eigenvector(points, nonfinite="drop")
     assert_allclose(result.weights[[3, 7, 11]], 0)
+    assert sine(result.vector, v) < 0.1
+
+
+def test_points_that_nearly_all_coincide_are_not_all_taken():
+    points = np.full((100, 3), 2.0)
+    points[:5] = 50.0
+    for level in (0.0, 0.05, "auto"):
+        result = leading_eigenvector(points, level)
+        assert result.weights[5:].all()
+        assert np.linalg.norm(result.vector) == pytest.approx(1)
+
+
+def test_most_points_may_be_zero():
+    # As the points y a are where most responses are counts of nothing.
+    _, points, v, _ = spiked(8, d=6)
+    points[:1800] = 0
+    result = leading_direction(ScaledRows(MemoryRows(points)), 0.1, strict=True)
     assert sine(result.vector, v) < 0.1
 
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from robustphase.descend.gradients import gradient_points, robust_gradient
 from robustphase.means import MeanResult
-from robustphase.means.confidence import confident_level
-from robustphase.population import paper_step, printed_step
+from robustphase.means.estimate import confident_level
+from robustphase.population import paper_step
+from robustphase.population import step_as_published as printed_step
 from robustphase.rows.source import Array
 from robustphase.validation import check_samples
 

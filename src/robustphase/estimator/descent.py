@@ -17,7 +17,7 @@ from robustphase.descend.gradients import gradient_points, robust_gradient
 from robustphase.estimator.advice import ESCAPE, descent_advice, escape_advice
 from robustphase.estimator.records import Clock, Iteration, gradient_record
 from robustphase.means import MeanResult
-from robustphase.means.confidence import HIGHEST_LEVEL, confident_level
+from robustphase.means.estimate import HIGHEST_LEVEL, confident_level
 from robustphase.population import newton_step, paper_step
 from robustphase.rows import MemoryRows, rows_at
 from robustphase.rows.source import Array

@@ -19,7 +19,7 @@ from robustphase.estimator.records import Clock, Iteration, gradient_record
 from robustphase.estimator.standard_errors import influence_slopes, sandwich
 from robustphase.estimator.stream import batch_step
 from robustphase.initialise.start import spectral_init, whitened
-from robustphase.means.confidence import confident_level
+from robustphase.means.estimate import confident_level
 from robustphase.population import paper_step
 from robustphase.recover import Recovery, recover
 from robustphase.recover.certificate import Certificate, certify, uncertified

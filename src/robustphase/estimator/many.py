@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from robustphase.estimator.records import Clock, Iteration
-from robustphase.means.confidence import confident_level
+from robustphase.means.estimate import confident_level
 from robustphase.recover.certificate import certify
 from robustphase.recover.certify_many import certify_many
 from robustphase.recover.many import ManyRecovery, recover_many

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robustphase.means.confidence import confident_level
+from robustphase.means.estimate import confident_level
 from robustphase.means.filter import filter_mean
-from robustphase.means.together import column_means
+from robustphase.means.simultaneous import column_means
 from robustphase.rows import MemoryRows, RowSource, ScaledRows
 from robustphase.rows.source import Array
 from robustphase.spectra import robust_covariance

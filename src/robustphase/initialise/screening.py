@@ -12,8 +12,7 @@ import warnings
 import numpy as np
 from scipy.special import erfcinv
 
-from robustphase.means.directions import worst_directions
-from robustphase.means.filter import real_columns
+from robustphase.means.directions import real_columns, worst_directions
 from robustphase.rows import RowSource, ScaledRows
 from robustphase.rows.source import Array
 

@@ -1,24 +1,29 @@
-"""One function for every robust mean: checks, a common frame for the data, and the choice of method."""
+"""One function for every robust mean: checks, the level, a common frame for the data, and the choice of method."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from robustphase.means.buckets import geometric_median_mean, geometric_median_of_means, median_of_means
-from robustphase.means.confidence import confident_level
-from robustphase.means.coordinates import catoni_mean, coordinate_median, trimmed_mean
-from robustphase.means.empirical import empirical_mean
+from robustphase.means.classical import (
+    agnostic_mean,
+    catoni_mean,
+    coordinate_median,
+    empirical_mean,
+    geometric_median_of_means,
+    median_of_means,
+    trimmed_mean,
+)
 from robustphase.means.filter import filter_mean
-from robustphase.means.halving import halving_mean
+from robustphase.means.geometric_median import geometric_median_mean
 from robustphase.means.mmw import mmw_mean
 from robustphase.means.result import MeanResult
 from robustphase.rows import RowSource, ScaledRows, ShiftedRows, as_source, rows_at
 from robustphase.rows.source import Array
-from robustphase.validation import NONFINITE, check_choice, check_contamination, hide_extremes
+from robustphase.validation import NONFINITE, check_choice, check_contamination, check_fraction, hide_extremes
 
 Estimator = Callable[..., MeanResult]
 
@@ -32,13 +37,27 @@ METHODS: dict[str, Estimator] = {
     "trimmed": trimmed_mean,
     "median": coordinate_median,
     "catoni": catoni_mean,
-    "lrv": halving_mean,
+    "lrv": agnostic_mean,
     "empirical": empirical_mean,
 }
 #: Methods that draw random numbers and take ``random_state``.
 RANDOMISED = frozenset({"mmw", "geometric_median_of_means", "median_of_means"})
 #: Methods that use no contamination level, so that ``"auto"`` asks nothing of them.
 LEVEL_FREE = frozenset({"geometric_median", "median", "empirical"})
+
+
+@dataclass(frozen=True)
+class EstimateOptions:
+    """The highest level of contamination, and when the origin is moved."""
+
+    highest_level: float = 0.49  # derived: with half of the points bad nobody can tell good from bad
+    looked_at: int = 65  # budget: points that tell how far the data is from zero
+    far: float = 100.0  # numeric: distance over spread; centring after the products loses as many digits as this has
+
+
+OPTIONS = EstimateOptions()
+#: Highest level of contamination that is ever used, however little confidence is asked for.
+HIGHEST_LEVEL = OPTIONS.highest_level
 
 
 def robust_mean(
@@ -106,6 +125,16 @@ def robust_mean(
     return result
 
 
+def confident_level(contamination: float | str, delta: float | None, count: int) -> float | str:
+    """The level ``ε' = ε + log(1/δ)/N`` of Proposition 2.1 to use on N points: confidence 1 − δ costs contamination.
+
+    ``"auto"``, and any level without a δ, stays as it is.
+    """
+    if delta is None or isinstance(contamination, str):
+        return contamination
+    return min(contamination + float(np.log(1 / check_fraction("delta", delta))) / count, HIGHEST_LEVEL)
+
+
 def mean_of(
     source: RowSource,
     contamination: float | str,
@@ -140,10 +169,10 @@ def _far_origin(source: RowSource, dropped: Array | None) -> Array | None:
     costs time in every pass, so it is done only where it matters.
     """
     usable = np.arange(source.shape[0]) if dropped is None else np.flatnonzero(~dropped)
-    chosen = usable[np.linspace(0, usable.size - 1, min(usable.size, 65)).astype(int)]
+    chosen = usable[np.linspace(0, usable.size - 1, min(usable.size, OPTIONS.looked_at)).astype(int)]
     some = rows_at(source, chosen)
     middle = np.median(some.real, axis=0)
     if some.dtype.kind == "c":
         middle = middle + 1j * np.median(some.imag, axis=0)
     spread = float(np.median(np.linalg.norm(some - middle, axis=1)))
-    return middle if float(np.linalg.norm(middle)) > 100 * spread else None
+    return middle if float(np.linalg.norm(middle)) > OPTIONS.far * spread else None

@@ -14,46 +14,59 @@ What the textbook leaves open, and our choices:
   combinations (Johnson–Lindenstrauss) cost the same passes and mix every bad direction with all the harmless ones.
 * *Step.* Steps of the size that the regret bound asks for are tiny. As in Diakonikolas, Kane, Pensia and Pittas (2022)
   the exponent ℓ is searched: the smallest that brings the average score down to what clean points explain.
-* *What clean points explain* is measured as in :mod:`robustphase.means.filter`: no scale or covariance is given.
+* *What clean points explain* is measured as in :mod:`robustphase.means.excess`: no scale or covariance is given.
 * *Random vectors* are sums of the points with random coefficients that depend on the rank of a point's distance only:
   the estimate moves with the points under shifts, rotations and reorderings, given the same ``random_state``.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from robustphase.means.directions import Directions, orthonormal, ritz_directions
-from robustphase.means.filter import (
-    excess_of,
-    limits_for,
-    near,
+from robustphase.means.directions import (
+    Directions,
+    never_empty,
     ordinary_directions,
-    ordinary_ratio,
+    orthonormal,
     real_columns,
-    wave_directions,
+    ritz_directions,
+    wave_coefficients,
 )
-from robustphase.means.pilot import geometric_median
-from robustphase.means.result import MeanResult
-from robustphase.means.simplex import capped_simplex_projection
+from robustphase.means.excess import excess_of, limits_for, ordinary_ratio
+from robustphase.means.geometric_median import geometric_median, near
+from robustphase.means.result import MeanResult, unexplained_spread, usable_points
+from robustphase.means.reweight import capped_simplex_projection
 from robustphase.rows import ScaledRows
 from robustphase.rows.source import Array
 from robustphase.validation import check_choice
 
-#: How sharply the scores prefer the worst direction: 0 scores by distance, infinity by the worst direction alone.
-ALPHA = 4.0
-#: Directions of the sketch, and products with the covariance that sharpen it.
-SKETCH, DEPTH = 8, 3
-#: Largest frequency of the random coefficients.
-HIGHEST = 100.0
-#: Beyond this exponent the largest scores have lost all their weight and smaller ones would underflow.
-MOST_STEP = 600.0
-#: A round has to lower the top variance by this factor, or it was in vain; two such rounds in a row are the end.
-PROGRESS = 0.98
 SCORES = ("entropy", "direction")
+
+
+@dataclass(frozen=True)
+class WeightsOptions:
+    """How points are scored, how far a step goes, and when the rounds end."""
+
+    max_rounds: int = 12  # budget: usually 2 or 3 are made
+    alpha: float = 4.0  # empirical: preference for the worst direction; 0 scores by distance, infinity by it alone
+    sketch: int = 8  # budget: directions of the sketch
+    depth: int = 3  # budget: products with the covariance that sharpen it
+    frequency: float = 100.0  # empirical: largest frequency of the random coefficients
+    smallest_step: float = 1e-3  # numeric: takes a thousandth of the weight of the largest scores, so nothing
+    largest_step: float = 600.0  # numeric: the largest scores have lost all weight, and smaller ones would underflow
+    halvings: int = 16  # numeric: of the logarithm of the step, which leaves it known to a few parts in ten thousand
+    progress: float = 0.98  # empirical: a round has to lower the top variance by this factor, or it was in vain
+    patience: int = 2  # budget: rounds in vain, one after the other, that are the end
+    solid: float = 0.5  # empirical: points with less of the largest weight are no yardstick for the others
+    later_slack: float = 0.25  # empirical: what remains of a group found is one-sided: then less excess is evidence too
+    least_left: float = 0.005  # numeric: contamination that may be left after pruning is never quite none
+
+
+OPTIONS = WeightsOptions()
 
 
 class Scores(NamedTuple):
@@ -79,7 +92,7 @@ def mmw_mean(
     start: MeanResult | None = None,
     random_state: Any = None,
     scores: str = "entropy",
-    max_rounds: int = 12,
+    max_rounds: int = OPTIONS.max_rounds,
 ) -> MeanResult:
     """Robust mean of the points of ``view`` by multiplicative weights on the capped simplex.
 
@@ -108,7 +121,7 @@ def mmw_mean(
         Its weights are relative to the largest one.
     """
     check_choice("scores", scores, SCORES)
-    usable = np.ones(view.shape[0], bool) if dropped is None else ~dropped
+    usable = usable_points(view, dropped)
     distances = geometric_median(
         view, start=None if start is None else start.location, weights=usable.astype(np.float64)
     ).distances
@@ -117,43 +130,47 @@ def mmw_mean(
     slack = limits_for(distances[keep], contamination).slack
     ordinary = ordinary_directions(view, keep, distances)
     sketch = random_directions(view, keep, distances, random_state)
-    guess = sketch if start is None or start.directions is None else np.hstack((start.directions, sketch))[:, :SKETCH]
+    guess, half = sketch, OPTIONS.sketch // 2
+    if start is not None and start.directions is not None:
+        guess = np.hstack((start.directions, sketch))[:, : OPTIONS.sketch]
 
     weights = keep / keep.sum()
     best: Round | None = None
-    calm, idle, round_ = False, 0, 0
-    while not calm and idle < 2 and round_ < max_rounds:
+    converged, idle, round_ = False, 0, 0
+    while not converged and idle < OPTIONS.patience and round_ < max_rounds:
         round_ += 1
         mean = view.mean(weights)
-        worst = ritz_directions(view, weights, mean, guess, DEPTH)
-        improves = best is None or worst.variances[0] < PROGRESS * best.worst.variances[0]
+        worst = ritz_directions(view, weights, mean, guess, OPTIONS.depth)
+        improves = best is None or worst.variances[0] < OPTIONS.progress * best.worst.variances[0]
         idle = 0 if improves else idle + 1
         if best is None or worst.variances[0] < best.worst.variances[0]:
             best = Round(weights, mean, worst)
-        # Points that have lost half of their weight are no yardstick for the others.
-        solid = weights > 0.5 * weights.max()
+        solid = weights > OPTIONS.solid * weights.max()
         usual = ordinary_ratio(view, solid, ordinary, worst.vectors)
         scored = score(worst, solid, usual, sharp=scores == "direction")
-        # Once a group has been found, what remains of it is still one-sided: then a smaller excess is evidence too.
-        calm = float(weights @ scored.values) <= (1 + (slack if round_ == 1 else slack / 4)) * scored.explained
-        if not calm:
+        allowed = slack if round_ == 1 else OPTIONS.later_slack * slack
+        converged = float(weights @ scored.values) <= (1 + allowed) * scored.explained
+        if not converged:
             weights = lower(weights, scored, cap)
-            guess = np.hstack((worst.vectors[:, : SKETCH // 2], sketch[:, : SKETCH // 2]))
+            guess = np.hstack((worst.vectors[:, :half], sketch[:, :half]))
     assert best is not None
-    return _report(best, contamination, round_, calm)
+    return _report(best, contamination, round_, converged)
 
 
 def largest_weight(keep: Array, contamination: float) -> float:
     """The cap on normalised weights: what pruning has taken is taken off the contamination that may be left."""
-    left = max(contamination - (1.0 - float(keep.mean())), 0.005)
+    left = max(contamination - (1.0 - float(keep.mean())), OPTIONS.least_left)
     return 1.0 / ((1.0 - left) * float(keep.sum()))
 
 
 def random_directions(view: ScaledRows, keep: Array, distances: Array, random_state: Any) -> Array:
     """Random combinations of the points, whose coefficients are random waves in the rank of their distance."""
     rng = check_random_state(random_state)
-    frequencies, phases = rng.uniform(1.0, HIGHEST, SKETCH), rng.uniform(0.0, 2 * np.pi, SKETCH)
-    return wave_directions(view, keep, distances, frequencies, phases)
+    frequencies, phases = (
+        rng.uniform(1.0, OPTIONS.frequency, OPTIONS.sketch),
+        rng.uniform(0.0, 2 * np.pi, OPTIONS.sketch),
+    )
+    return never_empty(view.total(wave_coefficients(keep, distances, frequencies, phases)))
 
 
 def score(worst: Directions, solid: Array, usual: float, *, sharp: bool) -> Scores:
@@ -171,7 +188,7 @@ def score(worst: Directions, solid: Array, usual: float, *, sharp: bool) -> Scor
         Use the first direction only.
     """
     top = worst.variances[0]
-    importance = np.exp(ALPHA * (worst.variances / top - 1.0)) if top > 0 else np.ones(worst.variances.size)
+    importance = np.exp(OPTIONS.alpha * (worst.variances / top - 1.0)) if top > 0 else np.ones(worst.variances.size)
     if sharp:
         importance[1:] = 0.0
     importance /= importance.sum()
@@ -193,12 +210,11 @@ def lower(weights: Array, scored: Scores, cap: float) -> Array:
     def after(step: float) -> Array:
         return capped_simplex_projection(weights * np.exp(-step * np.minimum(relative, 1.0)), cap)
 
-    # ``sparing`` never reaches the target, ``enough`` does or is the last resort; sixteen halvings of the logarithm of
-    # their ratio leave a step known to a few parts in ten thousand.
-    sparing, enough = 1e-3, MOST_STEP
+    # ``sparing`` never reaches the target, ``enough`` does or is the last resort.
+    sparing, enough = OPTIONS.smallest_step, OPTIONS.largest_step
     if float(after(enough) @ relative) > target:
         return after(enough)
-    for _ in range(16):
+    for _ in range(OPTIONS.halvings):
         middle = float(np.sqrt(sparing * enough))
         if float(after(middle) @ relative) > target:
             sparing = middle
@@ -207,15 +223,12 @@ def lower(weights: Array, scored: Scores, cap: float) -> Array:
     return after(enough)
 
 
-def _report(best: Round, contamination: float, rounds: int, calm: bool) -> MeanResult:
+def _report(best: Round, contamination: float, rounds: int, converged: bool) -> MeanResult:
     weights = best.weights / best.weights.max()
-    if calm:
+    if converged:
         message = "converged: along every direction the weighted points vary as clean points would"
     else:
-        message = (
-            "stopped with more spread along one direction than clean points explain. Likely cause: heavy tails, or a "
-            f'share of bad points above contamination={contamination:.3g}; if so raise it, or use method="filter".'
-        )
+        message = unexplained_spread(contamination, 'method="filter"')
     return MeanResult(
         location=best.mean,
         weights=weights,
@@ -223,7 +236,7 @@ def _report(best: Round, contamination: float, rounds: int, calm: bool) -> MeanR
         removed=1.0 - float(weights.mean()),
         contamination=contamination,
         n_iter=rounds,
-        converged=calm,
+        converged=converged,
         message=message,
         directions=orthonormal(best.worst.vectors),
     )

@@ -1,9 +1,12 @@
-"""What a robust mean knows about itself."""
+"""What every robust mean is given and gives back: the points it may look at, and what it knows about its answer."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from robustphase.rows import ScaledRows
 from robustphase.rows.source import Array
 
 
@@ -43,3 +46,32 @@ class MeanResult:
     converged: bool
     message: str
     directions: Array | None = field(default=None, repr=False)
+
+
+def result_without_certificate(
+    location: Array, weights: Array, contamination: float, message: str, *, n_iter: int = 1, converged: bool = True
+) -> MeanResult:
+    """Result of an estimator that gives no certificate: its ``top_variance`` is NaN."""
+    return MeanResult(
+        location=location,
+        weights=weights,
+        top_variance=float("nan"),
+        removed=1.0 - float(weights.mean()),
+        contamination=contamination,
+        n_iter=n_iter,
+        converged=converged,
+        message=message,
+    )
+
+
+def unexplained_spread(contamination: float, remedy: str) -> str:
+    """The message of an estimator that stopped before the points varied as clean ones would."""
+    return (
+        "stopped with more spread along one direction than clean points explain. Likely cause: heavy tails, or a "
+        f"share of bad points above contamination={contamination:.3g}; if so raise it, or use {remedy}."
+    )
+
+
+def usable_points(view: ScaledRows, dropped: Array | None) -> Array:
+    """Which points may be looked at: those that are not dropped."""
+    return np.ones(view.shape[0], bool) if dropped is None else ~dropped

@@ -4,12 +4,10 @@ Every statement of the paper about phase retrieval itself, as opposed to robust 
 a Gaussian vector. This room holds those moments and what follows from them, and imports nothing from the rest of the
 library:
 
-- ``model`` (``zero_mean``, ``paired``, ``complex_model``): risk, gradient and Hessian for a zero and for an unknown
-  noise mean;
+- ``model`` and ``complex_model``: risk, gradient and Hessian for a zero and for an unknown noise mean;
 - ``curvature``: exact strong convexity and smoothness, at a point and over a ball around the truth;
-- ``steps`` and ``path``: the paper's steps, the corrected ones, the population-Newton step, and the descent they
-  produce;
-- ``moments``, ``paired_moments``, ``kurtosis``: means and covariances of everything the algorithms average;
+- ``steps``: the paper's steps, the corrected ones, the population-Newton step, and the descent they produce;
+- ``moments`` and ``kurtosis``: means and covariances of everything the algorithms average;
 - ``distance``: the distance up to global sign or phase.
 
 Where the paper's formula is wrong, the code has the right one and the docstring says so; docs/errata.md lists all
@@ -22,34 +20,30 @@ from robustphase.population import (
     kurtosis,
     model,
     moments,
-    paired,
-    paired_moments,
-    path,
     steps,
-    zero_mean,
 )
 from robustphase.population.curvature import CurvatureRange, convexity_radius, curvature_at, curvature_range
 from robustphase.population.distance import distance
 from robustphase.population.kurtosis import kappa_4, kappa_4_bound, paired_kappa_4
-from robustphase.population.model import gradient, hessian, risk
+from robustphase.population.model import gradient, hessian, minimiser, risk
 from robustphase.population.moments import CovarianceBounds
-from robustphase.population.path import descent_path
 from robustphase.population.steps import (
     PAPER_STEPS,
-    PRINTED_STEPS,
+    STEPS_AS_PUBLISHED,
     best_local_step,
     contraction,
+    descent_path,
     guaranteed_step,
     newton_step,
     paper_contraction,
     paper_step,
-    printed_step,
     solution_curvature,
+    step_as_published,
 )
 
 __all__ = [
     "PAPER_STEPS",
-    "PRINTED_STEPS",
+    "STEPS_AS_PUBLISHED",
     "CovarianceBounds",
     "CurvatureRange",
     "best_local_step",
@@ -67,18 +61,15 @@ __all__ = [
     "kappa_4",
     "kappa_4_bound",
     "kurtosis",
+    "minimiser",
     "model",
     "moments",
     "newton_step",
-    "paired",
     "paired_kappa_4",
-    "paired_moments",
     "paper_contraction",
     "paper_step",
-    "path",
-    "printed_step",
     "risk",
     "solution_curvature",
+    "step_as_published",
     "steps",
-    "zero_mean",
 ]

@@ -26,7 +26,12 @@ from robustphase.population._vectors import (
 
 
 def risk(
-    w: npt.ArrayLike, truth: npt.ArrayLike, *, noise_mean: NoiseMean = "zero", noise_variance: float = 0.0
+    w: npt.ArrayLike,
+    truth: npt.ArrayLike,
+    *,
+    noise_mean: NoiseMean = "zero",
+    noise_variance: float = 0.0,
+    background: float = 0.0,
 ) -> float:
     """Population risk ``f(w)`` or, with ``noise_mean="unknown"``, the risk with the background profiled out.
 
@@ -40,6 +45,8 @@ def risk(
         Whether the noise mean is known to be zero.
     noise_variance : float, default 0
         ``σ²``; it only adds the constant ``σ²/2``.
+    background : float, default 0
+        Mean of the noise; profiled out, it changes nothing.
 
     Returns
     -------
@@ -50,12 +57,14 @@ def risk(
     check_noise_variance(noise_variance)
     ww, ss = _power(w_), _power(truth_)
     variance = ww**2 + ss**2 - 2.0 * abs(np.vdot(truth_, w_)) ** 2 + noise_variance
-    squared_mean = (ww - ss) ** 2 if noise_mean == "zero" else 0.0
+    squared_mean = (ww - ss - background) ** 2 if noise_mean == "zero" else 0.0
     return float(variance + squared_mean) / 2.0
 
 
-def gradient(w: npt.ArrayLike, truth: npt.ArrayLike, *, noise_mean: NoiseMean = "zero") -> ComplexVector:
-    """Wirtinger gradient ``∂f/∂w̄ = 2‖w‖²w − ‖x*‖²w − x*(x*ᴴw)``.
+def gradient(
+    w: npt.ArrayLike, truth: npt.ArrayLike, *, noise_mean: NoiseMean = "zero", background: float = 0.0
+) -> ComplexVector:
+    """Wirtinger gradient ``∂f/∂w̄ = 2‖w‖²w − ‖x*‖²w − x*(x*ᴴw)``, less ``E[z] w`` if there is a background.
 
     With the background profiled out it is ``‖w‖²w − x*(x*ᴴw)``.
 
@@ -65,6 +74,8 @@ def gradient(w: npt.ArrayLike, truth: npt.ArrayLike, *, noise_mean: NoiseMean = 
         The point and the true signal ``x*``.
     noise_mean : {"zero", "unknown"}, default "zero"
         Whether the noise mean is known to be zero.
+    background : float, default 0
+        Mean of the noise; profiled out, it changes nothing.
 
     Returns
     -------
@@ -73,7 +84,7 @@ def gradient(w: npt.ArrayLike, truth: npt.ArrayLike, *, noise_mean: NoiseMean = 
     w_, truth_ = complex_vectors(w=w, truth=truth)
     check_noise_mean(noise_mean)
     ww, ss = _power(w_), _power(truth_)
-    factor = 2.0 * ww - ss if noise_mean == "zero" else ww
+    factor = 2.0 * ww - ss - background if noise_mean == "zero" else ww
     return factor * w_ - complex(np.vdot(truth_, w_)) * truth_
 
 
@@ -100,8 +111,8 @@ def curvature(
     w_, truth_, h = complex_vectors(w=w, truth=truth, direction=direction)
     check_noise_mean(noise_mean)
     ww, ss = _power(w_), _power(truth_)
-    factor, pull = (2.0 * ww - ss, 4.0) if noise_mean == "zero" else (ww, 2.0)
-    return factor * h - complex(np.vdot(truth_, h)) * truth_ + pull * float(np.vdot(w_, h).real) * w_
+    factor, along = (2.0 * ww - ss, 4.0) if noise_mean == "zero" else (ww, 2.0)
+    return factor * h - complex(np.vdot(truth_, h)) * truth_ + along * float(np.vdot(w_, h).real) * w_
 
 
 def response_mean(truth: npt.ArrayLike, *, background: float = 0.0) -> float:

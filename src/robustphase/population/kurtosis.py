@@ -76,7 +76,7 @@ def paired_kappa_4(truth: npt.ArrayLike, noise_variance: float = 0.0, noise_four
 def kappa_4_bound(truth: npt.ArrayLike, noise_fourth_moment: float = 0.0) -> float:
     """Upper bound ``16 + 3K₄/‖x*‖²`` on ``κ₄`` of ``y a`` from the proof of Theorem 3.2.
 
-    It holds, with room to spare, although the printed derivation rounds ``83160^(1/4) = 16.98`` down to 16; see
+    It holds, with room to spare, although the published derivation rounds ``83160^(1/4) = 16.98`` down to 16; see
     docs/errata.md, entry B3.
 
     Parameters

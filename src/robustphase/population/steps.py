@@ -1,4 +1,4 @@
-"""How far to move: the paper's constant steps, what they should be, and the population-Newton step.
+"""How far to move: the paper's constant steps, what they should be, the population-Newton step, and where they lead.
 
 A constant step ``η`` contracts by ``max(|1 − ηα|, |1 − ηβ|)`` when all curvatures on the way lie in ``[α, β]``, so
 ``2/(α + β)`` is best for a given ball. The curvatures scale with the unknown ``‖x*‖²``; a start inside the ball of
@@ -8,6 +8,9 @@ curvatures these are ``1/(6‖x₀‖²)`` for ``R = 1/9`` and ``25/(136‖x₀�
 The Newton step replaces the constant by the curvature at the solution, ``2‖x‖²I + 4xxᵀ`` (``2‖x‖²I + 2xxᵀ`` when the
 background is fitted), evaluated at the current point. Its inverse is a multiple of the identity plus a rank-one
 matrix, so it costs nothing.
+
+``descent_path`` is what Algorithms 2 and 4 do with infinitely many clean samples. What goes wrong there goes wrong
+everywhere: it is the proof by example that the published step of Algorithm 4 does not converge (docs/errata.md, entry A3).
 """
 
 import math
@@ -19,9 +22,10 @@ import numpy.typing as npt
 
 from robustphase.population._vectors import NoiseMean, check_noise_mean
 from robustphase.population.curvature import CurvatureRange, curvature_range
+from robustphase.population.model import gradient as risk_gradient
 
-PRINTED_STEPS: Final[dict[str, Fraction]] = {"zero": Fraction(128, 981), "unknown": Fraction(1024, 1647)}
-"""Steps of Algorithms 2 and 4 as printed, times ``‖x₀‖²``. The second one is too large: docs/errata.md, entry A3."""
+STEPS_AS_PUBLISHED: Final[dict[str, Fraction]] = {"zero": Fraction(128, 981), "unknown": Fraction(1024, 1647)}
+"""Steps of Algorithms 2 and 4 as published, times ``‖x₀‖²``. The second one is too large: docs/errata.md, entry A3."""
 
 PAPER_STEPS: Final[dict[str, Fraction]] = {"zero": Fraction(128, 981), "unknown": Fraction(25, 136)}
 """Steps of Algorithms 2 and 4, times ``‖x₀‖²``, the second one corrected with the exact curvatures."""
@@ -35,8 +39,8 @@ _SOLUTION_CURVATURE: Final[dict[tuple[bool, str], tuple[float, float]]] = {
 }
 
 
-def printed_step(start: npt.ArrayLike, *, noise_mean: NoiseMean = "zero") -> float:
-    """Step exactly as printed in Algorithm 2 (``noise_mean="zero"``) or Algorithm 4 (``"unknown"``).
+def step_as_published(start: npt.ArrayLike, *, noise_mean: NoiseMean = "zero") -> float:
+    """Step exactly as published in Algorithm 2 (``noise_mean="zero"``) or Algorithm 4 (``"unknown"``).
 
     Kept to show what it does; for descending use ``paper_step``. The step of Algorithm 4 exceeds the stability limit
     ``1/(2‖x*‖²)`` unless ``‖x₀‖² > 2048/1647 ‖x*‖²``.
@@ -53,11 +57,11 @@ def printed_step(start: npt.ArrayLike, *, noise_mean: NoiseMean = "zero") -> flo
     float
     """
     check_noise_mean(noise_mean)
-    return float(PRINTED_STEPS[noise_mean]) / _power(start)
+    return float(STEPS_AS_PUBLISHED[noise_mean]) / _power(start)
 
 
 def paper_step(start: npt.ArrayLike, *, noise_mean: NoiseMean = "zero") -> float:
-    """Constant step of Algorithm 2, valid as printed, or of Algorithm 4, corrected.
+    """Constant step of Algorithm 2, valid as published, or of Algorithm 4, corrected.
 
     Algorithm 2: ``128/(981‖x₀‖²)``. Algorithm 4: ``25/(136‖x₀‖²)``, which contracts the distance to the truth by 0.82
     or better in every step of the population descent from anywhere in the ball of radius ``‖x*‖/6``.
@@ -237,13 +241,56 @@ def newton_step(
     unit = signal / size
     radial = complex(np.vdot(unit, gradient))
     # Split off the component along the signal (and the phase), divide each part by its own curvature.
-    pull = radial.real / along - radial / across
-    step = (gradient / across + (pull if is_complex else pull.real) * unit) * (damping / size**2)
+    correction = radial.real / along - radial / across
+    step = (gradient / across + (correction if is_complex else correction.real) * unit) * (damping / size**2)
     if max_relative_length is not None:
         length = float(np.linalg.norm(step))
         if length > max_relative_length * size:
             step = step * (max_relative_length * size / length)
     return step
+
+
+def descent_path(
+    start: npt.ArrayLike,
+    truth: npt.ArrayLike,
+    *,
+    step: float | None = None,
+    n_steps: int = 50,
+    noise_mean: NoiseMean = "zero",
+    max_relative_length: float | None = 0.4,
+) -> npt.NDArray[Any]:
+    """Iterates ``x₀, …, x_T`` of gradient descent on the population risk.
+
+    Parameters
+    ----------
+    start, truth : array_like of shape (n,)
+        The initial point ``x₀`` and the true signal ``x*``, real or complex.
+    step : float, optional
+        Constant step ``η``. Default: population-Newton steps.
+    n_steps : int, default 50
+        Number of iterations ``T``.
+    noise_mean : {"zero", "unknown"}, default "zero"
+        Which of the paper's two models.
+    max_relative_length : float, optional
+        Limit on the length of a Newton step over ``‖x‖``; ignored with a constant step.
+
+    Returns
+    -------
+    ndarray of shape (n_steps + 1, n)
+    """
+    first, target = np.asarray(start), np.asarray(truth)
+    dtype = np.complex128 if np.iscomplexobj(first) or np.iscomplexobj(target) else np.float64
+    path = np.empty((n_steps + 1, first.size), dtype=dtype)
+    path[0] = first
+    for t in range(n_steps):
+        slope = risk_gradient(path[t], target, noise_mean=noise_mean)
+        if step is None:
+            path[t + 1] = path[t] - newton_step(
+                path[t], slope, noise_mean=noise_mean, max_relative_length=max_relative_length
+            )
+        else:
+            path[t + 1] = path[t] - step * slope
+    return path
 
 
 def _power(signal: npt.ArrayLike) -> float:

@@ -8,30 +8,39 @@ a stated gap for small dimensions, as a yardstick: trimming squares costs it a b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from robustphase.means.directions import orthonormal
-from robustphase.means.filter import (
-    filter_points,
-    limits_for,
-    ordinary_directions,
-    ordinary_ratio,
-    shape_ratio,
-    take_excess,
-)
-from robustphase.rows import RowSource, ScaledRows, TransformedRows, rows_at
+from robustphase.means import mean_of
+from robustphase.means.directions import ordinary_directions, orthonormal
+from robustphase.means.excess import limits_for, ordinary_ratio, shape_ratio, take_excess
+from robustphase.means.filter import OPTIONS as FILTER
+from robustphase.means.filter import filter_points
+from robustphase.means.geometric_median import TINY
+from robustphase.rows import MaskedRows, RowSource, ScaledRows, ShiftedRows, TransformedRows, as_source, rows_at
 from robustphase.rows.source import Array, Parts
+from robustphase.spectra.minmax import OPTIONS as MINMAX
 from robustphase.spectra.minmax import minmax_covariance
-from robustphase.spectra.prepare import centred_rows
-from robustphase.validation import check_choice, check_contamination
+from robustphase.validation import NONFINITE, check_choice, check_contamination, hide_extremes
 
-#: Largest dimension for which the min-max estimator is solved.
-MINMAX_DIMENSION = 20
-#: Points that propose directions, and how many of these are looked at.
-PROPOSALS, HEAVY = 128, 4
+
+@dataclass(frozen=True)
+class CovarianceOptions:
+    """How the whitened points are searched for outliers, and where the min-max estimator is offered."""
+
+    max_rounds: int = 10  # budget: rounds on the whitened points; clean data need one
+    proposals: int = 128  # budget: points that propose directions
+    groups: int = 4  # budget: the proposals are looked at in this many groups, to hold fewer projections at a time
+    heavy: int = 4  # budget: proposed directions that are looked at
+    flat: float = 1e-12  # numeric: directions with less of the largest variance have none
+    minmax_dimension: int = 20  # budget: largest dimension for which the min-max estimator is solved
+
+
+OPTIONS = CovarianceOptions()
+#: What the filter is asked for where second moments are wanted of points whose mean is zero.
+SECOND_MOMENTS = replace(FILTER, for_mean=False, centred=True)
 
 
 @dataclass(frozen=True)
@@ -102,11 +111,11 @@ def robust_covariance(
     source, keep = centred.source, centred.usable
     if method == "minmax":
         return _solve_minmax(source, keep, float(level), centred.location)
-    rounds, calm = 0, True
+    rounds, converged = 0, True
     if level != 0:
-        keep, _, rounds, calm = filter_points(ScaledRows(source), keep, level, for_mean=False, centred=True)
-        keep, more, settled = filter_whitened(source, keep, level)
-        rounds, calm = rounds + more, calm and settled
+        plain = filter_points(ScaledRows(source), keep, level, options=SECOND_MOMENTS)
+        keep, more, settled = filter_whitened(source, plain.keep, level)
+        rounds, converged = plain.rounds + more, plain.converged and settled
     covariance = second_moment(source, keep.astype(np.float64))
     return CovarianceResult(
         covariance=covariance,
@@ -115,13 +124,42 @@ def robust_covariance(
         removed=1.0 - float(keep.mean()),
         top_variance=float(np.linalg.eigvalsh(covariance)[-1]),
         n_iter=rounds,
-        converged=calm,
+        converged=converged,
     )
 
 
-def filter_whitened(
-    source: RowSource, keep: Array, contamination: float | str, *, max_rounds: int = 10
-) -> tuple[Array, int, bool]:
+class Centred(NamedTuple):
+    """Rows with their mean at zero.
+
+    Attributes
+    ----------
+    source : RowSource
+        The rows, moved.
+    location : ndarray of shape (n,)
+        What was subtracted.
+    usable : ndarray of bool, shape (N,)
+        Rows that can be computed with.
+    """
+
+    source: RowSource
+    location: Array
+    usable: Array
+
+
+def centred_rows(X: Any, contamination: float | str, *, assume_centered: bool, nonfinite: str) -> Centred:
+    """Check the rows of ``X`` and subtract their robust mean, unless they are known to have mean zero."""
+    check_choice("nonfinite", nonfinite, NONFINITE)
+    source, dropped = hide_extremes(as_source(X, name="X"), nonfinite, name="X")
+    if dropped.all():
+        raise ValueError("every row of X holds NaN, infinite or overflowing entries; nothing is left to work with.")
+    if assume_centered:
+        return Centred(source, np.zeros(source.shape[1], np.result_type(source.dtype, np.float64)), ~dropped)
+    location = mean_of(source, contamination, dropped=dropped).location
+    # Dropped rows read as zero before the shift and must do so after it.
+    return Centred(MaskedRows(ShiftedRows(source, location), dropped), location, ~dropped)
+
+
+def filter_whitened(source: RowSource, keep: Array, contamination: float | str) -> tuple[Array, int, bool]:
     """Take away the outliers that hide behind directions of large variance.
 
     Where clean points vary more along some directions than outliers do along theirs, the top of the spectrum does not show
@@ -129,16 +167,16 @@ def filter_whitened(
     show: those of points of the data, sharpened by a step towards heavier tails.
     """
     keep = keep.copy()
-    for round_ in range(1, max_rounds + 1):
+    for round_ in range(1, OPTIONS.max_rounds + 1):
         white = ScaledRows(TransformedRows(source, whitener(second_moment(source, keep.astype(np.float64)))))
         lengths = np.sqrt(white.squared_distances())
         suspects = heavy_directions(white, keep, lengths)
         usual = ordinary_ratio(white, keep, ordinary_directions(white, keep, lengths), suspects)
         limits = limits_for(lengths, contamination)
-        taken, unexplained = take_excess(white.inner(suspects), keep, lengths, usual, limits, for_mean=False)
+        taken, explained = take_excess(white.inner(suspects), keep, lengths, usual, limits, for_mean=False)
         if taken == 0:
-            return keep, round_, unexplained <= 1 + limits.slack
-    return keep, max_rounds, False
+            return keep, round_, explained
+    return keep, OPTIONS.max_rounds, False
 
 
 def heavy_directions(white: ScaledRows, keep: Array, lengths: Array) -> Array:
@@ -149,11 +187,12 @@ def heavy_directions(white: ScaledRows, keep: Array, lengths: Array) -> Array:
     """
     kept = np.flatnonzero(keep)
     ranked = kept[np.argsort(lengths[kept], kind="stable")]
-    chosen = ranked[np.linspace(0, ranked.size - 1, min(PROPOSALS, ranked.size)).astype(int)]
+    chosen = ranked[np.linspace(0, ranked.size - 1, min(OPTIONS.proposals, ranked.size)).astype(int)]
     vectors = rows_at(white.source, chosen).conj().T
-    vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=0), np.finfo(np.float64).tiny)
-    tails = np.concatenate([_tail_weights(white.inner(group)[keep]) for group in np.array_split(vectors, 4, axis=1)])
-    heaviest = vectors[:, np.argsort(-tails)[:HEAVY]]
+    vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=0), TINY)
+    groups = np.array_split(vectors, OPTIONS.groups, axis=1)
+    tails = np.concatenate([_tail_weights(white.inner(group)[keep]) for group in groups])
+    heaviest = vectors[:, np.argsort(-tails)[: OPTIONS.heavy]]
     projections = np.where(keep[:, np.newaxis], white.inner(heaviest), 0.0)
     return orthonormal(white.total(np.abs(projections) ** 2 * projections.conj() / kept.size))
 
@@ -166,7 +205,7 @@ def _tail_weights(projections: Array) -> Array:
 def whitener(covariance: Array) -> Array:
     """Inverse square root of a covariance of rows, to be multiplied from the right; directions without variance stay out."""
     values, vectors = np.linalg.eigh(covariance.conj())
-    inverse = np.where(values > 1e-12 * values[-1], 1.0 / np.sqrt(np.maximum(values, np.finfo(np.float64).tiny)), 0.0)
+    inverse = np.where(values > OPTIONS.flat * values[-1], 1.0 / np.sqrt(np.maximum(values, TINY)), 0.0)
     matrix: Array = (vectors * inverse) @ vectors.conj().T
     return matrix
 
@@ -182,9 +221,9 @@ def second_moment(source: RowSource, weights: Array) -> Array:
 
 def _solve_minmax(source: RowSource, usable: Array, contamination: float, location: Array) -> CovarianceResult:
     n = source.shape[1]
-    if n > MINMAX_DIMENSION or source.dtype.kind == "c":
+    if n > OPTIONS.minmax_dimension or source.dtype.kind == "c":
         raise ValueError(
-            f'method="minmax" is for real data in at most {MINMAX_DIMENSION} dimensions, got {n} of dtype '
+            f'method="minmax" is for real data in at most {OPTIONS.minmax_dimension} dimensions, got {n} of dtype '
             f'{source.dtype}. Use method="filter".'
         )
     points = ScaledRows(source).columns(slice(None))[usable]
@@ -196,6 +235,6 @@ def _solve_minmax(source: RowSource, usable: Array, contamination: float, locati
         removed=1.0 - float(usable.mean()),
         top_variance=float(np.linalg.eigvalsh(solution.matrix)[-1]),
         n_iter=solution.rounds,
-        converged=solution.gap <= 0.05,
+        converged=solution.gap <= MINMAX.gap,
         gap=solution.gap,
     )

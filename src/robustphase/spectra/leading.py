@@ -1,6 +1,6 @@
 """Leading eigenvector of a covariance under contamination and heavy tails: robust one-component PCA.
 
-Two ideas. *Points farther out than the median distance are pulled in to it*: an elliptical distribution keeps its
+Two ideas. *Points farther out than the median distance are winsorised, brought in to it*: an elliptical distribution keeps its
 eigenvectors, and the few longest points no longer decide (the winsorised covariance of Raymaekers and Rousseeuw, 2019,
 as efficient as Tyler's on heavy tails). *Then the filter*: along the top directions of what is left, outliers raise the
 variance above what the quartiles explain, and are taken from the far ends until they do not. A real spike raises both
@@ -9,7 +9,7 @@ alike and stays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,18 @@ import numpy as np
 from robustphase.means.filter import filter_points
 from robustphase.rows import ScaledRows
 from robustphase.rows.source import Array
-from robustphase.spectra.prepare import centred_rows
+from robustphase.spectra.covariance import SECOND_MOMENTS, centred_rows
 from robustphase.validation import check_contamination
 
-#: How much of the logarithm of its length a point keeps when it is pulled in.
-TIE_BREAK = 1e-6
+
+@dataclass(frozen=True)
+class WinsorisingOptions:
+    """How points farther out than the median are brought in."""
+
+    tie_break: float = 1e-6  # numeric: share of the logarithm of its length that a point keeps, so that ranks stay
+
+
+OPTIONS = WinsorisingOptions()
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ class EigenResult:
     vectors : ndarray of shape (n, k)
         The leading few eigenvectors, for those who want to see what comes next.
     values : ndarray of shape (k,)
-        Variances of the kept, pulled-in points along them, largest first; close values mean that ``vector`` is not well
+        Variances of the kept, winsorised points along them, largest first; close values mean that ``vector`` is not well
         determined.
     weights : ndarray of shape (N,)
         1 for kept points, 0 for those treated as bad.
@@ -113,9 +120,9 @@ def leading_direction(
     heavier along the signal than across it: to the filter the signal itself looks like an outlier.
     """
     keep = np.ones(view.shape[0], bool) if usable is None else usable
-    pulled_in = view.scaled(pull_in(np.sqrt(view.squared_distances()), keep))
+    winsorised = view.scaled(winsorising_factors(np.sqrt(view.squared_distances()), keep))
     # Without contamination there is no budget, and only what is blatant would be taken.
-    state = filter_points(pulled_in, keep, contamination, for_mean=False, centred=True, strict=strict)
+    state = filter_points(winsorised, keep, contamination, options=replace(SECOND_MOMENTS, strict=strict))
     # The rows of a source are the aᴴ, so a view's eigenvectors are conjugates of those of the rows.
     vectors = state.worst.vectors.conj()
     along = view.inner(state.worst.vectors[:, 0])[state.keep]
@@ -128,16 +135,16 @@ def leading_direction(
         removed=1.0 - float(state.keep.mean()),
         location=np.zeros(view.shape[1]) if location is None else location,
         n_iter=state.rounds,
-        converged=state.calm,
+        converged=state.converged,
     )
 
 
-def pull_in(lengths: Array, keep: Array) -> Array:
+def winsorising_factors(lengths: Array, keep: Array) -> Array:
     """Factors that bring the points farther out than the median length (of those not at zero) in to it."""
     away = lengths[keep & (lengths > 0)]
     radius = float(np.median(away)) if away.size else 0.0
     factor = np.ones(lengths.shape)
     outside = lengths > radius
     # Not quite all the way: the filter looks at ranks of lengths, and roundings must not decide them.
-    factor[outside] = (radius / lengths[outside]) ** (1 - TIE_BREAK)
+    factor[outside] = (radius / lengths[outside]) ** (1 - OPTIONS.tie_break)
     return factor

@@ -10,21 +10,34 @@ in on each other; the remaining gap is reported. The ascent is a search, so the 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linprog
 
+from robustphase.means.geometric_median import TINY
 from robustphase.rows.source import Array
 
-#: Stop when the worst direction found is this close to the lower bound.
-GAP = 0.05
-#: Random directions to begin with, where the dimension does not ask for more.
-FEWEST = 200
-#: New random directions per round and dimension, and starts of the ascent per dimension.
-PROBES, STARTS = 100, 10
-#: Directions whose misfit is below this share of the largest leave the programme.
-LOOSE = 0.6
+
+@dataclass(frozen=True)
+class MinMaxOptions:
+    """How closely the programme is solved, and how hard directions are searched for."""
+
+    gap: float = 0.05  # budget: stop when the worst direction found is this close to the lower bound
+    max_rounds: int = 60  # budget: programmes solved
+    fewest: int = 200  # budget: random directions to begin with, where the dimension does not ask for more
+    probes: int = 100  # budget: new random directions per round and dimension
+    starts: int = 10  # budget: starts of the ascent per dimension
+    steps: int = 40  # budget: steps of the ascent
+    first_step: float = 0.5  # budget: its first step, on the unit sphere
+    shorter: float = 0.6  # budget: factor on a step that did not gain
+    loose: float = 0.6  # budget: directions with a smaller misfit, over the largest, leave the programme
+    cuts: int = 10  # budget: cuts per dimension that make the matrix positive semi-definite
+    programme: float = 1e-9  # numeric: roundings of the linear programme, relative
+
+
+OPTIONS = MinMaxOptions()
 
 
 class MinMaxSolution(NamedTuple):
@@ -35,34 +48,33 @@ class MinMaxSolution(NamedTuple):
     rounds: int
 
 
-def minmax_covariance(points: Array, contamination: float, *, max_rounds: int = 60, seed: int = 0) -> MinMaxSolution:
+def minmax_covariance(points: Array, contamination: float, *, seed: int = 0) -> MinMaxSolution:
     """Solve the min-max problem for centred points of shape (N, n)."""
     count, n = points.shape
     trimmed = min(int(np.ceil(contamination * count)), count - 1)
     rng = np.random.default_rng(seed)
-    directions = _unit_rows(np.vstack((np.eye(n), rng.standard_normal((max(n * (n + 1), FEWEST), n)))))
+    directions = _unit_rows(np.vstack((np.eye(n), rng.standard_normal((max(n * (n + 1), OPTIONS.fewest), n)))))
     best, least, bound, rounds, gap = np.zeros((n, n)), np.inf, 0.0, 0, np.inf
-    while gap > GAP and rounds < max_rounds:
+    while gap > OPTIONS.gap and rounds < OPTIONS.max_rounds:
         rounds += 1
         targets = trimmed_moments(points, directions, trimmed)
         matrix, value = _closest_matrix(directions, targets)
-        probes = _unit_rows(rng.standard_normal((PROBES * n, n)))
+        probes = _unit_rows(rng.standard_normal((OPTIONS.probes * n, n)))
         found, misfits = _worst_fits(
             points,
             matrix,
             trimmed,
             np.vstack((directions, probes)),
             np.concatenate((targets, trimmed_moments(points, probes, trimmed))),
-            starts=STARTS * n,
         )
         worst = float(misfits.max())
         if worst < least:
             best, least = matrix, worst
         bound = max(bound, value)
         # Roundings of the linear programme are all there is when the bound is at zero.
-        gap = max(least / max(bound, 1e-9 * float(np.abs(targets).max())) - 1.0, 0.0)
+        gap = max(least / max(bound, OPTIONS.programme * float(np.abs(targets).max())) - 1.0, 0.0)
         # Directions that fit with room to spare only make the programme larger; without them its value is still a bound.
-        needed = _misfits(matrix, directions, targets) > LOOSE * value
+        needed = _misfits(matrix, directions, targets) > OPTIONS.loose * value
         directions = np.vstack((directions[needed], found[misfits > value]))
     return MinMaxSolution(best, gap, rounds)
 
@@ -99,23 +111,22 @@ def _closest_matrix(directions: Array, targets: Array) -> tuple[Array, float]:
         matrix = np.zeros((n, n))
         matrix[rows, columns] = matrix[columns, rows] = solution[:-1]
         values, vectors = np.linalg.eigh(matrix)
-        if values[0] >= -1e-9 * max(values[-1], 1e-300) or len(cuts) > 10 * n:
+        if values[0] >= -OPTIONS.programme * max(values[-1], TINY) or len(cuts) > OPTIONS.cuts * n:
             return (vectors * np.maximum(values, 0.0)) @ vectors.T, float(solution[-1])
         # Positive semi-definiteness enters as cuts vᵀMv >= 0 along the eigenvectors that violate it.
         cuts.extend(vectors[:, values < 0].T)
 
 
-def _worst_fits(
-    points: Array, matrix: Array, trimmed: int, directions: Array, targets: Array, *, starts: int, steps: int = 40
-) -> tuple[Array, Array]:
+def _worst_fits(points: Array, matrix: Array, trimmed: int, directions: Array, targets: Array) -> tuple[Array, Array]:
     """Ascend ``|vᵀM v − E(v)|`` from the directions that fit worst and from eigenvectors; unit rows and their misfits."""
+    starts = OPTIONS.starts * points.shape[1]
     top = directions[np.argsort(-_misfits(matrix, directions, targets))[:starts]]
     current = _unit_rows(np.vstack((top, np.linalg.eigh(matrix)[1].T)))
     kept = points.shape[0] - trimmed
     # Each start has its own step: one that still gains must not keep the others from settling.
-    step = np.full((len(current), 1), 0.5)
+    step = np.full((len(current), 1), OPTIONS.first_step)
     gap = _signed_gap(points, matrix, trimmed, current)
-    for _ in range(steps):
+    for _ in range(OPTIONS.steps):
         projections = current @ points.T
         squares = projections**2
         if trimmed:
@@ -124,12 +135,12 @@ def _worst_fits(
             )
         gradient = np.sign(gap)[:, np.newaxis] * (current @ matrix - projections @ points / kept)
         gradient -= (gradient * current).sum(axis=1, keepdims=True) * current
-        size = np.maximum(np.linalg.norm(gradient, axis=1, keepdims=True), 1e-300)
+        size = np.maximum(np.linalg.norm(gradient, axis=1, keepdims=True), TINY)
         moved = _unit_rows(current + step * gradient / size)
         new_gap = _signed_gap(points, matrix, trimmed, moved)
         better = np.abs(new_gap) > np.abs(gap)
         current, gap = np.where(better[:, np.newaxis], moved, current), np.where(better, new_gap, gap)
-        step = np.where(better[:, np.newaxis], step, 0.6 * step)
+        step = np.where(better[:, np.newaxis], step, OPTIONS.shorter * step)
     return current, np.abs(gap)
 
 

@@ -39,7 +39,7 @@ def measure_step(crew: Crew, *, starts: int, runs: int) -> Verdict:
         name: population.descent_path(
             start, truth, step=rule(start, noise_mean="unknown"), n_steps=40, noise_mean="unknown"
         )[:, 0]
-        for name, rule in (("printed step", population.printed_step), ("corrected step", population.paper_step))
+        for name, rule in (("printed step", population.step_as_published), ("corrected step", population.paper_step))
     }
     cycle = sorted(population_cycle(start, truth))
     return Verdict(
@@ -70,7 +70,11 @@ def measure_step(crew: Crew, *, starts: int, runs: int) -> Verdict:
 def population_cycle(start: Floats, truth: Floats, steps: int = 2000) -> tuple[float, float]:
     """Lengths, along the truth, of the last two iterates with the printed step."""
     path = population.descent_path(
-        start, truth, step=population.printed_step(start, noise_mean="unknown"), n_steps=steps, noise_mean="unknown"
+        start,
+        truth,
+        step=population.step_as_published(start, noise_mean="unknown"),
+        n_steps=steps,
+        noise_mean="unknown",
     )
     return float(path[-2] @ truth), float(path[-1] @ truth)
 
@@ -85,7 +89,7 @@ def _population_distances(seed: int) -> tuple[float, float]:
         population.descent_path(
             start, truth, step=rule(start, noise_mean="unknown"), n_steps=STEPS, noise_mean="unknown"
         )[-1]
-        for rule in (population.printed_step, population.paper_step)
+        for rule in (population.step_as_published, population.paper_step)
     ]
     return distance(ends[0], truth), distance(ends[1], truth)
 

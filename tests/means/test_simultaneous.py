@@ -1,66 +1,22 @@
-"""A cloud that is never made gives the same means as the array it stands for; many clouds at once as one by one."""
+"""Many clouds at once have the robust means that they have one by one."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from robustphase.means.directions import ritz_directions, worst_directions
-from robustphase.means.estimate import METHODS, RANDOMISED
+from robustphase.means import simultaneous
 from robustphase.means.filter import filter_mean
-from robustphase.means.together import ColumnClouds, column_means
+from robustphase.means.simultaneous import ColumnClouds, column_means
 from robustphase.rows import MemoryRows, ScaledRows
 
 
 def rows_of(rng, m, n, kind):
     rows = rng.standard_normal((m, n))
     return rows + 1j * rng.standard_normal((m, n)) if kind == "complex" else rows
-
-
-@pytest.mark.parametrize("method", list(METHODS))
-@pytest.mark.parametrize("kind", ["real", "complex"])
-@pytest.mark.parametrize("paired", [False, True], ids=["scaled", "paired"])
-def test_views_have_the_means_of_the_points_they_stand_for(method, kind, paired, rng):
-    rows, scale = rows_of(rng, 601, 7, kind), rng.standard_normal(601)
-    rows[:30] += 5.0
-    points = scale[:, None] * rows.conj()
-    if paired:
-        points = points[:300] - points[300:600]
-    dropped = np.zeros(len(points), bool)
-    dropped[[4, 77]] = True
-    options = {"random_state": 3} if method in RANDOMISED else {}
-    view = ScaledRows(MemoryRows(rows, block_rows=50, threads=2), scale, paired=paired)
-    dense = ScaledRows(MemoryRows(points.conj()))
-    here = METHODS[method](view, 0.1, dropped=dropped, **options)
-    there = METHODS[method](dense, 0.1, dropped=dropped, **options)
-    assert_allclose(here.location, there.location, atol=1e-7)
-    assert_allclose(here.weights, there.weights, atol=1e-5)
-    assert (here.weights[dropped] == 0).all()
-
-
-def test_no_method_holds_much_more_than_a_fraction_of_the_points(rng):
-    import tracemalloc
-
-    rows = rng.standard_normal((4000, 600))
-    for method in ("filter", "mmw", "median", "trimmed", "geometric_median_of_means"):
-        options = {"random_state": 0} if method in RANDOMISED else {}
-        view = ScaledRows(MemoryRows(rows, block_rows=64, threads=1))
-        METHODS[method](view, 0.05, **options)
-        tracemalloc.start()
-        METHODS[method](view, 0.05, **options)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert peak < 0.2 * rows.nbytes, method
-
-
-def test_directions_without_stored_projections_are_the_same(rng):
-    view = ScaledRows(MemoryRows(rng.standard_normal((500, 20)) * np.linspace(1, 3, 20)))
-    weights = rng.random(500)
-    mean, start = view.mean(weights), rng.standard_normal((20, 3))
-    first, second = (find(view, weights, mean, start, 4) for find in (worst_directions, ritz_directions))
-    assert_allclose(second.variances, first.variances, rtol=1e-10)
-    assert_allclose(np.abs(second.projections), np.abs(first.projections), atol=1e-8)
 
 
 def samples(rng, m, n, kind):
@@ -78,15 +34,15 @@ def samples(rng, m, n, kind):
 def test_column_means_are_those_of_the_filter_one_by_one(kind, level, rng):
     rows, y = samples(rng, 1500, 9, kind)
     source = MemoryRows(rows, block_rows=200, threads=2)
-    together = column_means(source, y, level)
+    found = column_means(source, y, level)
     for i in range(9):
         alone = filter_mean(ScaledRows(source, y * rows[:, i]), level, strict=True)
-        assert_allclose(together.matrix[:, i], alone.location, atol=1e-10)
-        assert together.removed[i] == pytest.approx(alone.removed)
-        assert together.top_variance[i] == pytest.approx(alone.top_variance, rel=1e-7)
-    assert together.weights.shape == (1500,)
-    assert together.weights[:75].mean() < 0.2
-    assert together.weights[75:].mean() > 0.8
+        assert_allclose(found.matrix[:, i], alone.location, atol=1e-10)
+        assert found.removed[i] == pytest.approx(alone.removed)
+        assert found.top_variance[i] == pytest.approx(alone.top_variance, rel=1e-7)
+    assert found.weights.shape == (1500,)
+    assert found.weights[:75].mean() < 0.2
+    assert found.weights[75:].mean() > 0.8
 
 
 @pytest.mark.parametrize("kind", ["real", "complex"])
@@ -94,10 +50,10 @@ def test_paired_column_means_are_those_of_explicit_b_and_c(kind, rng):
     rows, y = samples(rng, 1001, 6, kind)
     top, bottom = rows[:500], rows[500:1000]
     b, c, upsilon = (top + bottom) / np.sqrt(2), (top - bottom) / np.sqrt(2), (y[:500] - y[500:1000]) / 2
-    together = column_means(MemoryRows(rows, block_rows=64), y, 0.1, paired=True)
+    found = column_means(MemoryRows(rows, block_rows=64), y, 0.1, paired=True)
     for i in range(6):
         alone = filter_mean(ScaledRows(MemoryRows(b), upsilon * c[:, i]), 0.1, strict=True)
-        assert_allclose(together.matrix[:, i], alone.location, atol=1e-10)
+        assert_allclose(found.matrix[:, i], alone.location, atol=1e-10)
 
 
 def test_chunks_of_clouds_and_dropped_samples_change_nothing_else(rng, monkeypatch):
@@ -105,7 +61,7 @@ def test_chunks_of_clouds_and_dropped_samples_change_nothing_else(rng, monkeypat
     dropped = np.zeros(800, bool)
     dropped[[300, 500]] = True
     whole = column_means(MemoryRows(rows), y, 0.05, dropped=dropped)
-    monkeypatch.setattr("robustphase.means.together.CHUNK_BYTES", 800 * 8 * 12 * 3)
+    monkeypatch.setattr(simultaneous, "OPTIONS", replace(simultaneous.OPTIONS, size=800 * 8 * 12 * 3))
     parts = column_means(MemoryRows(rows), y, 0.05, dropped=dropped)
     assert_allclose(parts.matrix, whole.matrix, atol=1e-12)
     assert (whole.weights[dropped] == 0).all()

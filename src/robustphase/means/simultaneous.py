@@ -3,7 +3,7 @@
 Column i of ``E[y a aᴴ]`` is the mean of the points ``p_ij = (y_j A_ji) a_j``: n clouds, each a row-scaled view of the same
 ``A``. Filtering them one after the other would sweep ``A`` n times as often as needed; here every pass serves all clouds
 of a chunk, as two matrix products over each block, and the clouds that are done leave the chunk. What happens along one
-direction of one cloud is the business of :mod:`robustphase.means.filter`, so the answers are those of the filter (of its
+direction of one cloud is the business of :mod:`robustphase.means.excess`, so the answers are those of the filter (of its
 strict form: these clouds are skewed and heavy-tailed even where they are clean, and a large excess is no proof).
 
 For Procedure 3 the clouds are ``p_ij = (υ_j c_j·e_i) b_j`` with ``b, c = (a ± a')/√2`` and ``υ = (y − y')/2``.
@@ -18,33 +18,34 @@ from typing import TypeVar
 
 import numpy as np
 
-from robustphase.means.confidence import confident_level
-from robustphase.means.directions import next_block, orthonormal, ritz
-from robustphase.means.filter import (
-    COLD_DEPTH,
-    FREQUENCIES,
-    WARM_DEPTH,
-    Limits,
-    away_from,
-    limits_for,
+from robustphase.means.directions import (
+    KrylovSpace,
+    RitzPairs,
     moment_coefficients,
-    near,
     never_empty,
-    shape_ratio,
-    take_excess,
-    wave_coefficients,
+    ordinary_coefficients,
 )
-from robustphase.means.pilot import SMALLEST
+from robustphase.means.estimate import confident_level
+from robustphase.means.excess import Limits, away_from, limits_for, shape_ratio, take_excess
+from robustphase.means.filter import OPTIONS as FILTER
+from robustphase.means.geometric_median import ROUGH, near, weiszfeld_weights
 from robustphase.rows import Parts, RowSource
 from robustphase.rows.passes import abs2, adjoint_block, project_block
 from robustphase.rows.source import Array
 from robustphase.rows.threads import allowed_threads, run_in_threads
 
 Result = TypeVar("Result")
-#: Bytes of per-sample numbers that a chunk of clouds may hold at a time.
-CHUNK_BYTES = 64 << 20
-#: Numbers held per sample and cloud: its weight, its distance, and projections on some ten directions.
-NUMBERS_PER_CLOUD = 12
+
+
+@dataclass(frozen=True)
+class ChunkOptions:
+    """How many clouds are treated at a time."""
+
+    size: int = 64 << 20  # budget: bytes of per-sample numbers that a chunk of clouds may hold
+    numbers: int = 12  # derived: per sample and cloud its weight, its distance, and projections on some ten directions
+
+
+OPTIONS = ChunkOptions()
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class ColumnMeans:
     converged : bool
         Whether every cloud ended without unexplained spread.
     passes : int
-        Sweeps over ``A``, for all clouds together.
+        Sweeps over ``A``, for all clouds.
     """
 
     matrix: Array
@@ -182,9 +183,9 @@ def column_means(
     paired: bool = False,
     delta: float | None = None,
     dropped: Array | None = None,
-    max_rounds: int = 20,
+    max_rounds: int = FILTER.max_rounds,
 ) -> ColumnMeans:
-    """Robust means of the clouds of all columns, filtered together.
+    """Robust means of the clouds of all columns, filtered simultaneously.
 
     Parameters
     ----------
@@ -215,117 +216,106 @@ def column_means(
     level = confident_level(contamination, delta, clouds.count)
     kind = np.result_type(source.dtype, np.float64)
     matrix, top_variance, removed = np.empty((n, n), kind), np.empty(n), np.empty(n)
-    weights, rounds, calm = np.zeros(clouds.count), 0, True
+    weights, rounds, converged = np.zeros(clouds.count), 0, True
     for chunk in _chunks(n, clouds.count, kind.itemsize):
-        done = filter_together(clouds.only(chunk), usable, level, max_rounds)
-        matrix[:, chunk] = clouds.only(chunk).mean(done.keep.astype(np.float64))
+        here = clouds.only(chunk)
+        done = filter_clouds(here, usable, level, max_rounds)
+        matrix[:, chunk] = here.mean(done.keep.astype(np.float64))
         top_variance[chunk], removed[chunk] = done.top_variance, 1.0 - done.keep.mean(axis=0)
         weights += done.keep.sum(axis=1) / n
-        rounds, calm = max(rounds, done.rounds), calm and done.calm
-    return ColumnMeans(matrix, weights, removed, top_variance, rounds, calm, source.passes - before)
+        rounds, converged = max(rounds, done.rounds), converged and done.converged
+    return ColumnMeans(matrix, weights, removed, top_variance, rounds, converged, source.passes - before)
 
 
 @dataclass(frozen=True)
-class Kept:
+class FilteredClouds:
     """Points that are left in each cloud of a chunk: ``keep`` (count, k), certificates (k,), and how it went."""
 
     keep: Array
     top_variance: Array
     rounds: int
-    calm: bool
+    converged: bool
 
 
-def filter_together(clouds: ColumnClouds, usable: Array, contamination: float | str, max_rounds: int) -> Kept:
+def filter_clouds(clouds: ColumnClouds, usable: Array, contamination: float | str, max_rounds: int) -> FilteredClouds:
     """The loop of :func:`robustphase.means.filter.filter_points` for several clouds, each pass serving all of them."""
     k = clouds.columns.size
     # Columns are what the one-dimensional steps work on, so each lies in one piece.
     keep = np.asfortranarray(np.repeat(usable[:, np.newaxis], k, axis=1))
     if contamination == 0:
-        return Kept(keep, np.full(k, np.nan), 0, calm=True)
+        return FilteredClouds(keep, np.full(k, np.nan), 0, converged=True)
     centres, distances = geometric_medians(clouds, usable)
     for i in range(k):
         keep[:, i] &= near(distances[:, i], keep[:, i], contamination, strict=True)
     guesses = _combined(clouds, keep, distances, moment_coefficients, centres)
-    ordinary = _combined(clouds, keep, distances, _ordinary_coefficients, np.zeros_like(centres))
+    ordinary = _combined(clouds, keep, distances, ordinary_coefficients, np.zeros_like(centres))
     limits = [limits_for(distances[keep[:, i], i], contamination, strict=True) for i in range(k)]
 
-    top_variance, calm = np.empty(k), np.zeros(k, bool)
+    top_variance, converged = np.empty(k), np.zeros(k, bool)
     active, rounds = np.arange(k), 0
     while active.size and rounds < max_rounds:
         rounds += 1
         here = clouds.only(active)
         weights = keep[:, active].astype(np.float64)
         means = here.mean(weights)
-        depth = COLD_DEPTH if rounds == 1 else WARM_DEPTH
-        variances, vectors = worst_directions_together(here, weights, means, [guesses[i] for i in active], depth)
+        depth = FILTER.cold_depth if rounds == 1 else FILTER.warm_depth
+        worst = worst_directions_of_clouds(here, weights, means, [guesses[i] for i in active], depth)
+        vectors = [pairs.vectors for pairs in worst]
         usual = _usual_ratios(here, weights, [ordinary[i] for i in active], vectors)
         projections = _by_cloud(here, vectors, means)
         outcomes = _take_from(active, projections, keep, distances, usual, limits)
-        for i, (taken, unexplained), values, found in zip(active.tolist(), outcomes, variances, vectors, strict=True):
-            top_variance[i], guesses[i] = values[0], found
-            calm[i] = taken == 0 and unexplained <= 1 + limits[i].slack
+        for i, (taken, explained), pairs in zip(active.tolist(), outcomes, worst, strict=True):
+            top_variance[i], guesses[i] = pairs.variances[0], pairs.vectors
+            converged[i] = taken == 0 and explained
         active = active[[taken > 0 for taken, _ in outcomes]]
-    return Kept(keep, top_variance, rounds, bool(calm.all()))
+    return FilteredClouds(keep, top_variance, rounds, bool(converged.all()))
 
 
 def _take_from(
     active: Array, projections: list[Array], keep: Array, distances: Array, usual: list[float], limits: list[Limits]
-) -> list[tuple[int, float]]:
-    """Take from each active cloud the points that cause an excess; see :func:`robustphase.means.filter.take_excess`."""
+) -> list[tuple[int, bool]]:
+    """Take from each active cloud the points that cause an excess; see :func:`robustphase.means.excess.take_excess`."""
 
-    def treat(position: int) -> tuple[int, float]:
+    def treat(position: int) -> tuple[int, bool]:
         i = active[position]
         return take_excess(projections[position], keep[:, i], distances[:, i], usual[position], limits[i])
 
     return each(treat, active.size)
 
 
-def geometric_medians(
-    clouds: ColumnClouds, usable: Array, *, max_iter: int = 8, tol: float = 1e-2
-) -> tuple[Array, Array]:
-    """Geometric medians of all clouds, (n, k), and the distances to them, (count, k): Weiszfeld's iteration together."""
+def geometric_medians(clouds: ColumnClouds, usable: Array) -> tuple[Array, Array]:
+    """Geometric medians of all clouds, (n, k), and the distances to them, (count, k): Weiszfeld's iteration in step."""
     k = clouds.columns.size
     base = usable.astype(np.float64)[:, np.newaxis]
     centres = clouds.mean(np.repeat(base, k, axis=1))
     distances = np.asfortranarray(np.sqrt(clouds.squared_distances(centres)))
     active, iteration = np.arange(k), 0
-    while active.size and iteration < max_iter:
+    while active.size and iteration < ROUGH.max_iter:
         iteration += 1
         here = clouds.only(active)
         typical = np.median(distances[np.ix_(usable, active)], axis=0)
-        new = here.mean(base / np.maximum(distances[:, active], np.maximum(1e-6 * typical, SMALLEST)))
-        moving = np.linalg.norm(new - centres[:, active], axis=0) > tol * typical
+        new = here.mean(weiszfeld_weights(base, distances[:, active], typical, ROUGH))
+        moving = np.linalg.norm(new - centres[:, active], axis=0) > ROUGH.tol * typical
         centres[:, active] = new
         distances[:, active] = np.sqrt(here.squared_distances(new))
         active = active[moving]
     return centres, distances
 
 
-def worst_directions_together(
+def worst_directions_of_clouds(
     clouds: ColumnClouds, weights: Array, means: Array, starts: list[Array], depth: int
-) -> tuple[list[Array], list[Array]]:
-    """Leading variances and directions of every cloud, as many as each start has columns: block Lanczos in step."""
-    blocks = [orthonormal(start) for start in starts]
-    wanted = [block.shape[1] for block in blocks]
-    bases: list[list[Array]] = [[] for _ in blocks]
-    products: list[list[Array]] = [[] for _ in blocks]
+) -> list[RitzPairs]:
+    """Leading Ritz pairs of every cloud, as many as each start has columns: block Lanczos in step."""
+    spaces = [KrylovSpace(start) for start in starts]
     for _ in range(depth):
-        stacked, owner = _stack(blocks)
+        stacked, owner = _stack([space.block for space in spaces])
         if owner.size == 0:
             break
         product = clouds.covariance_times(weights, means, stacked, owner)
-        for i, block in enumerate(blocks):
-            if block.shape[1]:
-                bases[i].append(block)
-                products[i].append(product[:, owner == i])
-                blocks[i] = next_block(products[i][-1], np.hstack(bases[i]))
-    variances, vectors = [], []
-    for basis, covered, count in zip(bases, products, wanted, strict=True):
-        span = np.hstack(basis)
-        values, rotation = ritz(span, np.hstack(covered), count)
-        variances.append(values)
-        vectors.append(span @ rotation)
-    return variances, vectors
+        for i, space in enumerate(spaces):
+            if not space.closed:
+                space.grow(product[:, owner == i])
+    return [space.ritz() for space in spaces]
 
 
 def each(work: Callable[[int], Result], count: int) -> list[Result]:
@@ -344,7 +334,7 @@ def _by_cloud(clouds: ColumnClouds, vectors: list[Array], means: Array | None = 
 
 
 def _usual_ratios(clouds: ColumnClouds, weights: Array, ordinary: list[Array], worst: list[Array]) -> list[float]:
-    """The shape of the clean points of each cloud; see :func:`robustphase.means.filter.ordinary_ratio`."""
+    """The shape of the clean points of each cloud; see :func:`robustphase.means.excess.ordinary_ratio`."""
     if worst[0].shape[0] < 2:
         return [1.0] * len(worst)
     elsewhere = [away_from(bad, usual) for bad, usual in zip(worst, ordinary, strict=True)]
@@ -362,10 +352,6 @@ def _combined(
     return [never_empty(sums[:, owner == i] - centres[:, [i]]) for i in range(keep.shape[1])]
 
 
-def _ordinary_coefficients(keep: Array, distances: Array) -> Array:
-    return wave_coefficients(keep, distances, np.array(FREQUENCIES))
-
-
 def _stack(groups: list[Array]) -> tuple[Array, Array]:
     """Columns of several arrays side by side, and which array each of them is from."""
     return np.hstack(groups), np.repeat(np.arange(len(groups)), [group.shape[1] for group in groups])
@@ -378,7 +364,7 @@ def _usable(m: int, dropped: Array | None, paired: bool) -> Array:
 
 
 def _chunks(n: int, count: int, itemsize: int) -> Iterator[Array]:
-    """Clouds to be treated together, few enough to keep their numbers in bounded memory."""
-    size = max(1, CHUNK_BYTES // (count * itemsize * NUMBERS_PER_CLOUD))
+    """Clouds to be treated at a time, few enough to keep their numbers in bounded memory."""
+    size = max(1, OPTIONS.size // (count * itemsize * OPTIONS.numbers))
     for start in range(0, n, size):
         yield np.arange(start, min(start + size, n))

@@ -1,8 +1,11 @@
-"""Less weight for points of unusual norm, as far as it pays: what heavy tails ask for once the bad points are gone.
+"""Weights between all and nothing, that no adversary can concentrate: the capped simplex, and reweighting by norm.
+
+A fraction ε of the points may be bad, so an honest weighting is close to one that spreads evenly over the others:
+weights that sum to one and none above ``1 / ((1 − ε) N)``. :func:`capped_simplex_projection` is the way back to that set.
 
 The filter ends with points that count fully or not at all. If the norms of the kept points spread widely, far points carry
-more noise than near ones, and the mean with the least variance has weights ``1/r²`` in their distances r. The weights
-here are the nearest ones to these in relative entropy on the capped simplex, that is ``min(1, R²/r²)`` with R such that
+more noise than near ones, and the mean with the least variance has weights ``1/r²`` in their distances r. The weights of
+:func:`norm_weights` are the nearest ones to these on the capped simplex, that is ``min(1, R²/r²)`` with R such that
 they take away no more than a share ε' of what is left: any such weights have the guarantee of Proposition 2.1, up to its
 constant.
 
@@ -23,18 +26,27 @@ Whether it pays is measured, on the data alone.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.means.simplex import capped_simplex_projection
 from robustphase.rows import ScaledRows
 from robustphase.rows.source import Array
 
-#: A share of the variance that is not worth the passes.
-WORTH = 0.01
-#: Square distances below this share of their mean count as this: their inverses are capped in any case.
-NEAREST = 1e-6
+
+@dataclass(frozen=True)
+class ReweightOptions:
+    """When reweighting by norm pays, and roundings of the capped simplex."""
+
+    worth: float = 0.01  # budget: a share of the variance that is not worth the passes
+    nearest: float = 1e-6  # numeric: smaller square distances, over their mean, count as this; they are capped anyway
+    full: float = 1e-9  # numeric: ``1 / count`` is a legal cap, and must not fail by a rounding
+    # numeric: a factor at the edge of rounding must not send a weight that just fits to the cap, and the last room with it
+    edge: float = 1e-12
+
+
+OPTIONS = ReweightOptions()
 
 
 class Weighted(NamedTuple):
@@ -72,12 +84,12 @@ def norm_weights(
     unit = float(np.sqrt(squares.mean()))
     if unit <= 0:
         return None
-    relative = np.maximum(squares / unit**2, NEAREST)
+    relative = np.maximum(squares / unit**2, OPTIONS.nearest)
     count = relative.size
     shares = capped_simplex_projection(1.0 / relative, 1.0 / ((1.0 - contamination) * count))
     held = held_back(shares, relative, worst[keep] / unit)
     gain = gain_of(shares, relative, held)
-    if gain <= WORTH:
+    if gain <= OPTIONS.worth:
         return None
     every = np.zeros(keep.size)
     every[keep] = shares
@@ -89,7 +101,7 @@ def norm_weights(
     along = (view.inner(direction).real - np.vdot(mean, direction).real)[keep] / unit
     noise = (gain - 2.0 * gain_of(shares, along**2, held)) * copies / count
     part = float(np.clip(2.0 * noise / size**2 - 1.0, 0.0, 1.0))
-    if part * gain <= WORTH:
+    if part * gain <= OPTIONS.worth:
         return None
     every[keep] = (1.0 - part) / count + part * shares
     return Weighted(every / every.max(), mean + part * unit * shift)
@@ -113,3 +125,40 @@ def gain_of(shares: Array, squares: Array, held: float) -> float:
     weighted mean square is ``(d − 2)/d`` of the plain one and h is ``2/d``: no gain.
     """
     return float(squares.mean() * (1.0 - held) - shares @ squares)
+
+
+def capped_simplex_projection(weights: Array, cap: float) -> Array:
+    """Weights in ``{w ≥ 0, Σ w = 1, w ≤ cap}`` closest to ``weights`` in relative entropy ``Σ w log(w / weights)``.
+
+    Every weight is multiplied by the same factor, and those that would exceed the cap get the cap.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (N,)
+        Non-negative weights, of any sum. Zeros stay zero.
+    cap : float
+        Largest weight allowed.
+
+    Returns
+    -------
+    ndarray of shape (N,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> capped_simplex_projection(np.array([0.56495992, 0.31297521, 0.12206487]), 0.5)
+    array([0.5       , 0.35970848, 0.14029152])
+    """
+    positive = int(np.count_nonzero(weights))
+    if cap * positive < 1 - OPTIONS.full:
+        raise ValueError(f"{positive} positive weights of at most {cap:g} cannot sum to one; use a larger cap.")
+    capped = np.zeros(weights.shape, bool)
+    # Capping some weights raises the factor for the rest, which may push more of them over: the set only grows.
+    while True:
+        room = max(1.0 - cap * float(capped.sum()), 0.0)
+        rest = float(weights[~capped].sum())
+        factor = room / rest if rest > 0 else 0.0
+        over = ~capped & (weights * factor > cap * (1 + OPTIONS.edge))
+        if not over.any():
+            return np.where(capped, cap, np.minimum(weights * factor, cap))
+        capped |= over
