@@ -13,8 +13,12 @@ ROOT = Path(robustphase.__file__).parent
 
 PUBLIC = {"baselines", "estimator", "means", "paper", "population", "rows", "simulate", "testing", "__version__"}
 
+# Words for a person: nothing of the library in it, so all may touch it.
+EVERYBODY = {"formatting"}
+
 # Which rooms each room may touch, besides itself.
 MAY_TOUCH = {
+    "formatting": set(),
     "population": set(),
     "rows": set(),
     "validation": {"rows"},
@@ -58,4 +62,4 @@ MODULES = [path for path in sorted(ROOT.rglob("*.py")) if path != ROOT / "__init
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_module_imports_only_from_rooms_below_it(path):
     room = room_of(path)
-    assert rooms_imported_by(path) - {room} <= MAY_TOUCH[room]
+    assert rooms_imported_by(path) - {room} - EVERYBODY <= MAY_TOUCH[room]

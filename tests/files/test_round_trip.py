@@ -17,7 +17,7 @@ from robustphase.files import DataError, StoredSamples, atomic, fingerprint, ope
 from robustphase.files.fingerprint import parts_read
 from robustphase.rows import MemoryRows, RowSource
 from robustphase.rows.blocked import BlockedRows
-from robustphase.rows.disk import FileRows
+from robustphase.rows.io.npy import FileRows
 
 DTYPES = ["float32", "float64", "complex64", "complex128"]
 

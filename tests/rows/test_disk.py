@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import robustphase as rp
+from robustphase.formatting import in_bytes
 from robustphase.rows import (
     MaskedRows,
     MemoryRows,
@@ -20,7 +21,6 @@ from robustphase.rows import (
     ScaledRows,
     adjoint,
     as_source,
-    limits,
     paired_loss_gradient,
     project,
     row_peaks,
@@ -28,13 +28,13 @@ from robustphase.rows import (
     squared_loss_gradient,
     sweep,
 )
-from robustphase.rows.chunks import check_chunks
-from robustphase.rows.disk import FileRows, MappedRows
-from robustphase.rows.errors import DataError, require
-from robustphase.rows.formats import open_rows_at
-from robustphase.rows.hdf5 import Hdf5Rows, lock_of
-from robustphase.rows.limits import _control_groups, available_memory, in_bytes
-from robustphase.rows.readahead import Piece, ReadAheadRows, fetch_and_compute
+from robustphase.rows.blocked import MappedRows
+from robustphase.rows.io import limits
+from robustphase.rows.io.hdf5 import Hdf5Rows, lock_of
+from robustphase.rows.io.limits import DataError, _control_groups, available_memory, check_chunks, require
+from robustphase.rows.io.npy import FileRows
+from robustphase.rows.io.prefetch import Piece, ReadAheadRows, fetch_and_compute
+from robustphase.rows.opening import open_rows_at
 from robustphase.testing import dot_test
 
 M, N = 203, 7

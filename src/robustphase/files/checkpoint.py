@@ -29,7 +29,7 @@ from robustphase.files.atomic import write_text
 from robustphase.files.fingerprint import fingerprint
 from robustphase.files.passes import read_pass, write_pass
 from robustphase.rows import JournalledRows, Parts, RowSource, as_source
-from robustphase.rows.errors import DataError, reason
+from robustphase.rows.io.limits import DataError, reason
 from robustphase.rows.passes import rows_at
 from robustphase.rows.source import Array
 from robustphase.rows.threads import allowed_threads

@@ -6,7 +6,7 @@ from typing import Any
 
 from robustphase.rows import as_source
 from robustphase.rows.blocked import BLOCK_BYTES, MAX_BLOCK_ROWS
-from robustphase.rows.readahead import PIECES_AHEAD, ReadAheadRows
+from robustphase.rows.io.prefetch import PIECES_AHEAD, ReadAheadRows
 from robustphase.rows.slices import NUMBERS
 from robustphase.rows.threads import allowed_threads
 

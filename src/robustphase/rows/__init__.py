@@ -19,13 +19,12 @@ Three ideas, one module each:
 on after it was cut off.
 """
 
+from robustphase.rows.blocked import MemoryRows
 from robustphase.rows.dask_arrays import DaskRows
-from robustphase.rows.errors import DataError
 from robustphase.rows.extremes import extreme_rows, row_peaks
-from robustphase.rows.formats import open_rows_at
+from robustphase.rows.io.limits import DataError
 from robustphase.rows.journal import JournalledRows
-from robustphase.rows.memory import MemoryRows
-from robustphase.rows.opening import as_source
+from robustphase.rows.opening import as_source, open_rows_at
 from robustphase.rows.operators import OperatorRows
 from robustphase.rows.passes import adjoint, paired_loss_gradient, project, rows_at, squared_loss_gradient, sweep
 from robustphase.rows.source import Parts, RowSource

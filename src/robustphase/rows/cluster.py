@@ -25,12 +25,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robustphase.rows.blocked import MIN_BYTES_PER_THREAD, add_sums
-from robustphase.rows.errors import reason, require
+from robustphase.rows.blocked import MIN_BYTES_PER_THREAD
+from robustphase.rows.io.limits import reason, require
 from robustphase.rows.parcels import pack
 from robustphase.rows.placement import Place, cuts_of, put, spread, stay, take
 from robustphase.rows.shards import make_shard, sweep_shard
-from robustphase.rows.source import Array, Kernel, Parts
+from robustphase.rows.source import Array, Kernel, Parts, add_sums
 
 #: Up to this size things travel with the task. The scheduler sees all of it once in and once out.
 INLINE_BYTES = 64 << 10

@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 
 from robustphase.rows.cluster import Cluster
-from robustphase.rows.disk import check_matrix, working_dtype
-from robustphase.rows.errors import DataError, require
-from robustphase.rows.limits import check_room
+from robustphase.rows.io.limits import DataError, check_matrix, check_room, require, working_dtype
 from robustphase.rows.placement import cuts_of
 from robustphase.rows.shards import Shard, make_shard
 from robustphase.rows.source import Array, Kernel, Parts, RowSource

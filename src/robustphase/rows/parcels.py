@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from robustphase.rows.errors import require
+from robustphase.rows.io.limits import require
 from robustphase.rows.source import Kernel, RowSource
 
 

@@ -15,12 +15,10 @@ from typing import Any
 import numpy as np
 
 from robustphase.rows.blocked import BLOCK_BYTES, BlockedRows
-from robustphase.rows.disk import working_dtype
-from robustphase.rows.errors import DataError
-from robustphase.rows.memory import NATIVE_DTYPES
+from robustphase.rows.io.limits import DataError, working_dtype
 from robustphase.rows.parcels import unpack
 from robustphase.rows.placement import Cut
-from robustphase.rows.source import Array, Parts
+from robustphase.rows.source import NATIVE_DTYPES, Array, Parts
 
 #: A block may end early, at the end of a piece, if this share of it is filled.
 FILLED = 0.25

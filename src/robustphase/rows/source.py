@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
+#: The types that passes compute in.
+NATIVE_DTYPES = tuple(np.dtype(kind) for kind in (np.float32, np.float64, np.complex64, np.complex128))
+
 
 class Parts(NamedTuple):
     """What a kernel returns for one block, and what a reduction returns for all of them.
@@ -110,3 +113,12 @@ class RowSource(ABC):
     def __repr__(self) -> str:
         m, n = self.shape
         return f"{type(self).__name__}({m} x {n}, {self.dtype.name})"
+
+
+def add_sums(totals: tuple[Array, ...], parts: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Add ``parts`` to ``totals`` in place and in double precision; empty totals mean zero."""
+    if not totals:
+        return tuple(np.array(part, dtype=np.result_type(part, np.float64)) for part in parts)
+    for total, part in zip(totals, parts, strict=True):
+        total += part
+    return totals

@@ -19,10 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.rows.blocked import MIN_BYTES_PER_THREAD, BlockedRows, _GatheredRows, add_sums
-from robustphase.rows.errors import DataError, reason
-from robustphase.rows.limits import MOST_BYTES_AT_ONCE
-from robustphase.rows.source import Array, Kernel, Parts
+from robustphase.rows.blocked import MIN_BYTES_PER_THREAD, BlockedRows, GatheredRows
+from robustphase.rows.io.limits import MOST_BYTES_AT_ONCE, DataError, reason
+from robustphase.rows.source import Array, Kernel, Parts, add_sums
 from robustphase.rows.threads import allowed_threads, run_in_threads, single_threaded_blas
 
 #: Pieces fetched in advance, beyond those that are being computed on.
@@ -86,7 +85,7 @@ class ReadAheadRows(BlockedRows):
         count = self.shape[0] // strands
         block, rows = self._rows_per_block(strands), self.piece_rows(strands)
         pieces = [Piece(order, low, min(low + rows, count)) for order, low in enumerate(range(0, count, rows))]
-        gathered, ordered = _GatheredRows(count), _OrderedSums()
+        gathered, ordered = GatheredRows(count), _OrderedSums()
 
         def compute(piece: Piece, buffers: Sequence[Array]) -> None:
             totals: tuple[Array, ...] = ()

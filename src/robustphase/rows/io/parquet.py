@@ -12,17 +12,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from robustphase.rows.disk import check_matrix, working_dtype
-from robustphase.rows.errors import DataError, reason, require
-from robustphase.rows.limits import check_room
-from robustphase.rows.readahead import ReadAheadRows
+from robustphase.rows.io.limits import DataError, check_matrix, check_room, explained, require, working_dtype
+from robustphase.rows.io.prefetch import ReadAheadRows
 from robustphase.rows.source import Array
 
 MAGIC = b"PAR1"
@@ -50,7 +46,7 @@ class Layout(NamedTuple):
 def open_parquet(path: str | os.PathLike[str]) -> Any:
     """A parquet file that reads column pieces as they are needed, and compares checksums of pages that have them."""
     parquet = require("pyarrow.parquet", extra="parquet", purpose="reading parquet files")
-    with _explained(path):
+    with explained(path, "parquet"):
         return parquet.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER, page_checksum_verification=True)
 
 
@@ -82,7 +78,7 @@ def read_parquet_column(file: Any, name: str, path: str | os.PathLike[str]) -> A
         raise DataError(
             f"'{os.fspath(path)}' has no column {name}; its columns: {', '.join(file.schema_arrow.names[:20])}."
         )
-    with _explained(path):
+    with explained(path, "parquet"):
         _number_type(file.schema_arrow.field(name).type, where)
         check_room(2 * 8 * file.metadata.num_rows, where)
         column = file.read(columns=[name], use_threads=False).column(0)
@@ -98,16 +94,6 @@ def _number_type(kind: Any, where: str) -> np.dtype[Any]:
         raise DataError(f"{where} holds entries of type {kind}; plain integers or floating-point numbers are needed.")
     dtype: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
     return dtype
-
-
-@contextmanager
-def _explained(path: str | os.PathLike[str]) -> Iterator[None]:
-    try:
-        yield
-    except (DataError, FileNotFoundError, PermissionError, IsADirectoryError, ImportError):
-        raise
-    except Exception as error:  # Arrow's errors are of many kinds.
-        raise DataError(f"'{os.fspath(path)}' cannot be read as parquet: {reason(error)}.") from error
 
 
 class ParquetRows(ReadAheadRows):
@@ -135,7 +121,7 @@ class ParquetRows(ReadAheadRows):
         self.where = f"'{os.fspath(path)}' (column {name})"
         self._file = open_parquet(path)
         self._lock, self._cursors = Lock(), list[_Cursor]()
-        with _explained(path):
+        with explained(path, "parquet"):
             self._layout = find_layout(self._file, name, path)
             metadata = self._file.metadata
             sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]

@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 
-from robustphase.rows.chunks import check_chunks
-from robustphase.rows.disk import PlainFile, check_matrix, working_dtype
-from robustphase.rows.errors import DataError, reason, require
-from robustphase.rows.limits import check_room
-from robustphase.rows.readahead import ReadAheadRows
+from robustphase.rows.io.limits import (
+    DataError,
+    check_chunks,
+    check_matrix,
+    check_room,
+    explained,
+    require,
+    working_dtype,
+)
+from robustphase.rows.io.npy import PlainFile
+from robustphase.rows.io.prefetch import ReadAheadRows
 from robustphase.rows.source import Array
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
@@ -47,14 +51,14 @@ def lock_of(path: str) -> _FileLock:
 def open_hdf5(path: str | os.PathLike[str]) -> Any:
     """An HDF5 file, open for reading."""
     h5py = require("h5py", extra="io", purpose="reading HDF5 files")
-    with _explained(path):
+    with explained(path, "HDF5"):
         return h5py.File(path, "r")
 
 
 def find_dataset(file: Any, name: str) -> Any:
     """A dataset by name, or an error that lists those present."""
     h5py = require("h5py", extra="io", purpose="reading HDF5 files")
-    with _explained(file.filename):
+    with explained(file.filename, "HDF5"):
         item = file.get(name)
         if isinstance(item, h5py.Dataset):
             return item
@@ -85,7 +89,7 @@ def check_stored(dataset: Any) -> None:
 def read_hdf5_array(dataset: Any) -> Array:
     """A small dataset, such as the responses, in memory."""
     where = name_of(dataset)
-    with _explained(dataset.file.filename):
+    with explained(dataset.file.filename, "HDF5"):
         check_stored(dataset)
         if dataset.dtype.hasobject:
             raise DataError(f"{where} holds entries of type {dataset.dtype}; numbers are needed.")
@@ -99,16 +103,6 @@ def read_hdf5_array(dataset: Any) -> Array:
 def name_of(dataset: Any) -> str:
     """What to call a dataset in errors."""
     return f"'{dataset.file.filename}' (dataset {(dataset.name or '?').lstrip('/')})"
-
-
-@contextmanager
-def _explained(path: str | os.PathLike[str]) -> Iterator[None]:
-    try:
-        yield
-    except (DataError, FileNotFoundError, PermissionError, IsADirectoryError, ImportError):
-        raise
-    except Exception as error:  # The library reports damage as errors of many kinds.
-        raise DataError(f"'{os.fspath(path)}' cannot be read as HDF5: {reason(error)}.") from error
 
 
 class Hdf5Rows(ReadAheadRows):
@@ -128,7 +122,7 @@ class Hdf5Rows(ReadAheadRows):
         self, dataset: Any, *, owned: Any = None, block_rows: int | None = None, threads: int | None = None
     ) -> None:
         super().__init__(block_rows=block_rows, threads=threads)
-        with _explained(dataset.file.filename):
+        with explained(dataset.file.filename, "HDF5"):
             self.where = name_of(dataset)
             self.shape = check_matrix(() if dataset.shape is None else dataset.shape, self.where)
             self.dtype = working_dtype(dataset.dtype, self.where)

@@ -15,11 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from robustphase.rows.chunks import check_chunks
-from robustphase.rows.disk import check_matrix, working_dtype
-from robustphase.rows.errors import DataError, reason, require
-from robustphase.rows.limits import check_room
-from robustphase.rows.readahead import ReadAheadRows
+from robustphase.rows.io.limits import DataError, check_chunks, check_matrix, check_room, reason, require, working_dtype
+from robustphase.rows.io.prefetch import ReadAheadRows
 from robustphase.rows.source import Array
 
 #: Files that make a folder a zarr store: version 3, then version 2.
