@@ -20,7 +20,7 @@ on after it was cut off.
 """
 
 from robustphase.rows.blocked import MemoryRows
-from robustphase.rows.dask_arrays import DaskRows
+from robustphase.rows.dask.source import DaskRows
 from robustphase.rows.extremes import extreme_rows, row_peaks
 from robustphase.rows.io.limits import DataError
 from robustphase.rows.journal import JournalledRows

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from robustphase.rows.blocked import MappedRows, MemoryRows
-from robustphase.rows.dask_arrays import DaskRows
+from robustphase.rows.dask.source import DaskRows
 from robustphase.rows.io import hdf5, npy, parquet
 from robustphase.rows.io.hdf5 import Hdf5Rows, find_dataset, open_hdf5
 from robustphase.rows.io.limits import DataError, reason

@@ -1,6 +1,6 @@
-"""Kernels packed for a journey: what a pass needs in another process, and nothing that belongs to this one.
+"""Kernels as bytes: what a pass needs in another process, and nothing that belongs to this one.
 
-A kernel is a closure over vectors and functions. Two kinds of things that it may have caught by accident must stay at home:
+A kernel is a closure over vectors and functions. Two kinds of things that it may have caught by accident are left out:
 sources, of which it can only have wanted the shape, and the scratch memory of threads, which arrives empty.
 """
 
@@ -19,7 +19,7 @@ from robustphase.rows.source import Kernel, RowSource
 
 
 class RowsElsewhere:
-    """What is left of a source in a kernel that has travelled: its shape and type.
+    """What is left of a source in a serialised kernel: its shape and type.
 
     Parameters
     ----------
@@ -34,10 +34,10 @@ class RowsElsewhere:
 
 
 @cache
-def _packer() -> Any:
+def _pickler() -> Any:
     cloudpickle = require("cloudpickle", extra="dask", purpose="sending a pass to other processes")
 
-    class Packer(cloudpickle.Pickler):  # type: ignore[misc, name-defined]
+    class KernelPickler(cloudpickle.Pickler):  # type: ignore[misc, name-defined]
         def reducer_override(self, item: Any) -> Any:
             if isinstance(item, RowSource):
                 return RowsElsewhere, (item.shape, item.dtype)
@@ -45,17 +45,17 @@ def _packer() -> Any:
                 return type(item), ()
             return super().reducer_override(item)
 
-    return Packer
+    return KernelPickler
 
 
-def pack(kernel: Kernel) -> bytes:
-    """A kernel as bytes, to be unpacked by a process of our own that runs the same version of this library."""
+def serialise(kernel: Kernel) -> bytes:
+    """A kernel as bytes, for a process of our own that runs the same version of this library."""
     with io.BytesIO() as file:
-        _packer()(file, protocol=pickle.HIGHEST_PROTOCOL).dump(kernel)
+        _pickler()(file, protocol=pickle.HIGHEST_PROTOCOL).dump(kernel)
         return file.getvalue()
 
 
-def unpack(packed: bytes) -> Kernel:
-    """The kernel in a parcel. Only for parcels that :func:`pack` made: Dask has brought code from the same client before."""
-    kernel: Kernel = pickle.loads(packed)
+def deserialise(data: bytes) -> Kernel:
+    """The kernel again. Only for bytes that :func:`serialise` made: Dask has brought code from the same client before."""
+    kernel: Kernel = pickle.loads(data)
     return kernel

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from robustphase.rows.cluster import Cluster
+from robustphase.rows.dask.cluster import Cluster
+from robustphase.rows.dask.partition import Shard, cuts_of, make_shard
 from robustphase.rows.io.limits import DataError, check_matrix, check_room, require, working_dtype
-from robustphase.rows.placement import cuts_of
-from robustphase.rows.shards import Shard, make_shard
 from robustphase.rows.source import Array, Kernel, Parts, RowSource
 
 PURPOSE = "fitting a Dask array"

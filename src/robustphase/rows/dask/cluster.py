@@ -26,10 +26,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robustphase.rows.blocked import MIN_BYTES_PER_THREAD
+from robustphase.rows.dask.partition import Place, cuts_of, in_place, make_shard, partition, put, sweep_shard, take
+from robustphase.rows.dask.serialise import serialise
 from robustphase.rows.io.limits import reason, require
-from robustphase.rows.parcels import pack
-from robustphase.rows.placement import Place, cuts_of, put, spread, stay, take
-from robustphase.rows.shards import make_shard, sweep_shard
 from robustphase.rows.source import Array, Kernel, Parts, add_sums
 
 #: Up to this size things travel with the task. The scheduler sees all of it once in and once out.
@@ -122,9 +121,9 @@ class Cluster:
         with self._lock:  # Passes of several threads may come first at the same time.
             self._lay_out(strands)
             parts = self.parts
-        packed = pack(kernel)
+        serialised = serialise(kernel)
         orders = [[_slice(take(values, part.place.swept(strands))) for values in per_row] for part in parts]
-        found = self.client.sync(self._sweep, parts, packed, orders, strands)
+        found = self.client.sync(self._sweep, parts, serialised, orders, strands)
         return combined(parts, found, self.array.shape[0] // strands, strands)
 
     def close(self) -> None:
@@ -147,10 +146,10 @@ class Cluster:
         in_memory = self._chunk_futures()
         if in_memory is not None and strands == 1:
             holders = self._holders(in_memory)
-            places, self._strands = stay(self._edges, holders, workers), 1
+            places, self._strands = in_place(self._edges, holders, workers), 1
         else:
             self._strands = max(strands, STRANDS)
-            places = spread(self._edges, workers, self._strands)
+            places = partition(self._edges, workers, self._strands)
         self.parts = [Part(place, self._build(place)) for place in places]
         self._await_shards()
         self._direct = self.client.sync(self._reaches_workers)
@@ -230,8 +229,10 @@ class Cluster:
 
     # --- a pass ----------------------------------------------------------------------------------------------------------
 
-    async def _sweep(self, parts: list[Part], packed: bytes, orders: list[list[Slice]], strands: int) -> list[Parts]:
-        work = [self._sweep_part(part, packed, order, strands) for part, order in zip(parts, orders, strict=True)]
+    async def _sweep(
+        self, parts: list[Part], serialised: bytes, orders: list[list[Slice]], strands: int
+    ) -> list[Parts]:
+        work = [self._sweep_part(part, serialised, order, strands) for part, order in zip(parts, orders, strict=True)]
         # All are waited for even if one fails: nobody shall be left computing for a caller that has gone.
         found = await asyncio.gather(*work, return_exceptions=True)
         for result in found:
@@ -239,20 +240,20 @@ class Cluster:
                 raise result
         return [result for result in found if isinstance(result, Parts)]
 
-    async def _sweep_part(self, part: Part, packed: bytes, order: list[Slice], strands: int) -> Parts:
+    async def _sweep_part(self, part: Part, serialised: bytes, order: list[Slice], strands: int) -> Parts:
         for tries_left in reversed(range(TRIES)):
             try:
                 if part.worker is None:
                     part.worker = await self._holder(part)
-                return await self._try_part(part, packed, order, strands)
+                return await self._try_part(part, serialised, order, strands)
             except self._lost as error:
                 if not tries_left:
                     raise RuntimeError(_gave_up(error)) from error
                 await self._find_again(part)
         raise AssertionError("unreachable")
 
-    async def _try_part(self, part: Part, packed: bytes, order: list[Slice], strands: int) -> Parts:
-        arguments = await self._send(part, packed, order)
+    async def _try_part(self, part: Part, serialised: bytes, order: list[Slice], strands: int) -> Parts:
+        arguments = await self._send(part, serialised, order)
         where = {"workers": [part.worker], "allow_other_workers": True} if part.worker else {}
         key = f"{TASK}-{uuid.uuid4().hex}"
         done = self.client.submit(sweep_shard, part.shard, arguments[0], strands, *arguments[1:], **where, key=key)
@@ -262,10 +263,10 @@ class Cluster:
             done.release()
         return parts
 
-    async def _send(self, part: Part, packed: bytes, order: list[Slice]) -> list[Any]:
+    async def _send(self, part: Part, serialised: bytes, order: list[Slice]) -> list[Any]:
         """What a task is called with: small things themselves, and futures of what is on the worker."""
-        arguments: list[Any] = [packed, *(values for values, _ in order)]
-        missing = [0] if len(packed) > INLINE_BYTES else []
+        arguments: list[Any] = [serialised, *(values for values, _ in order)]
+        missing = [0] if len(serialised) > INLINE_BYTES else []
         for position, (_, digest) in enumerate(order, start=1):
             if digest is None:
                 continue

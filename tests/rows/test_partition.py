@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from robustphase.rows.placement import cuts_of, put, spread, stay, take
-from robustphase.rows.shards import Shard, make_shard
+from robustphase.rows.dask.partition import Shard, cuts_of, in_place, make_shard, partition, put, take
 
 
 @given(
@@ -21,7 +20,7 @@ from robustphase.rows.shards import Shard, make_shard
 def test_places_hold_every_row_once_and_strands_in_step(chunks, threads, strands):
     edges = [0, *np.cumsum(chunks).tolist()]
     m = edges[-1]
-    places = spread(edges, {f"w{i}": count for i, count in enumerate(threads)}, strands)
+    places = partition(edges, {f"w{i}": count for i, count in enumerate(threads)}, strands)
     held = np.concatenate([np.arange(*bounds) for place in places for bounds in place.ranges])
     assert sorted(held) == list(range(m))
     assert len({place.worker for place in places}) == len(places)
@@ -37,10 +36,10 @@ def test_places_hold_every_row_once_and_strands_in_step(chunks, threads, strands
 
 
 def test_workers_get_rows_by_their_threads_and_whole_chunks_where_that_is_near():
-    places = spread(range(0, 1001, 10), {"a": 1, "b": 3}, 1)
+    places = partition(range(0, 1001, 10), {"a": 1, "b": 3}, 1)
     assert [(place.worker, place.ranges) for place in places] == [("b", ((0, 750),)), ("a", ((750, 1000),))]
-    assert spread([0, 330, 600, 1000], {"a": 1, "b": 1}, 1)[0].ranges == ((0, 500),)
-    assert spread([0, 330, 510, 1000], {"a": 1, "b": 1}, 1)[0].ranges == ((0, 510),)
+    assert partition([0, 330, 600, 1000], {"a": 1, "b": 1}, 1)[0].ranges == ((0, 500),)
+    assert partition([0, 330, 510, 1000], {"a": 1, "b": 1}, 1)[0].ranges == ((0, 510),)
 
 
 def test_a_part_of_a_chunk_does_not_keep_the_rest_in_memory():
@@ -53,7 +52,7 @@ def test_a_part_of_a_chunk_does_not_keep_the_rest_in_memory():
 
 
 def test_rows_in_memory_stay_with_their_holders():
-    places = stay([0, 10, 10, 25, 30], ["b", "c", "a", "b"], {"a": 2, "b": 1})
+    places = in_place([0, 10, 10, 25, 30], ["b", "c", "a", "b"], {"a": 2, "b": 1})
     assert [(place.worker, place.threads, place.ranges) for place in places] == [
         ("b", 1, ((0, 10), (25, 30))),
         ("a", 2, ((10, 25),)),
