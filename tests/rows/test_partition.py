@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -17,6 +17,7 @@ from robustphase.rows.dask.partition import Shard, cuts_of, in_place, make_shard
     threads=st.lists(st.integers(1, 8), min_size=1, max_size=6),
     strands=st.integers(1, 3),
 )
+@example(chunks=[5], threads=[1, 3], strands=2)  # A row left over, and a last worker with no other rows.
 def test_places_hold_every_row_once_and_strands_in_step(chunks, threads, strands):
     edges = [0, *np.cumsum(chunks).tolist()]
     m = edges[-1]

@@ -78,7 +78,8 @@ def partition(edges: Sequence[int], threads: Mapping[str, int], strands: int) ->
     places = []
     for worker, (low, high) in zip(workers, pairwise(cuts), strict=True):
         ranges = [(strand * count + low, strand * count + high) for strand in range(strands)]
-        if high == count and strands * count < m:
+        # By name: where workers outnumber the rows, the cut of an earlier one may be the end of all rows too.
+        if worker == workers[-1] and strands * count < m:
             ranges.append((strands * count, m))
         if high > low or len(ranges) > strands:
             places.append(Place(worker, threads[worker], tuple(ranges)))
