@@ -209,7 +209,7 @@ def test_sources_that_cannot_read_ranges_have_no_fingerprint_and_are_not_saved(t
     class Elsewhere(RowSource):
         shape, dtype = (5, 2), np.dtype(np.float64)
 
-        def _reduce(self, kernel, per_row, strands):
+        def _reduce(self, kernel, per_row, pairing):
             raise NotImplementedError
 
     with pytest.raises(TypeError, match="any order, got Elsewhere"):

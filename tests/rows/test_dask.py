@@ -126,7 +126,7 @@ def test_every_pass_gives_what_it_gives_in_memory(dtype, spread_out, rng):
         lambda rows: ScaledRows(rows, y).covariance_times(weights, signal, np.eye(N))[0],
         lambda rows: paired_loss_gradient(rows, y, signal).total,
         lambda rows: paired_loss_gradient(MaskedRows(rows, hidden), y, signal).projections,
-        lambda rows: rows.reduce(lambda a, b, c: Parts(rows=(a - b + c,)), strands=3).rows[0],
+        lambda rows: rows.reduce(lambda a, b, c: Parts(rows=(a - b + c,)), pairing=3).rows[0],
         lambda rows: project(rows, signal),
     ):
         assert_allclose(answer(there), answer(here), **tolerance)

@@ -1,4 +1,4 @@
-"""Places and shards: every row in one place, strands in step. Apart from the cluster, whose threads draw random numbers."""
+"""Places and shards: every row in one place, pairs together. Apart from the cluster, whose threads draw random numbers."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from robustphase.rows.dask.partition import Shard, cuts_of, in_place, make_shard
 @given(
     chunks=st.lists(st.integers(0, 40), min_size=1, max_size=20).filter(any),
     threads=st.lists(st.integers(1, 8), min_size=1, max_size=6),
-    strands=st.integers(1, 3),
+    pairing=st.integers(1, 3),
 )
-@example(chunks=[5], threads=[1, 3], strands=2)  # A row left over, and a last worker with no other rows.
-def test_places_hold_every_row_once_and_strands_in_step(chunks, threads, strands):
+@example(chunks=[5], threads=[1, 3], pairing=2)  # A row left over, and a last worker with no other rows.
+def test_places_hold_every_row_once_and_pairs_together(chunks, threads, pairing):
     edges = [0, *np.cumsum(chunks).tolist()]
     m = edges[-1]
-    places = partition(edges, {f"w{i}": count for i, count in enumerate(threads)}, strands)
+    places = partition(edges, {f"w{i}": count for i, count in enumerate(threads)}, pairing)
     held = np.concatenate([np.arange(*bounds) for place in places for bounds in place.ranges])
     assert sorted(held) == list(range(m))
     assert len({place.worker for place in places}) == len(places)
     for place in places:
         local = take(np.arange(m), place.ranges)
-        count = place.rows // strands
-        for strand in range(strands):
-            assert_array_equal(local[strand * count : (strand + 1) * count], local[:count] + strand * (m // strands))
-    out = np.empty(m // strands)
+        count = place.rows // pairing
+        for member in range(pairing):
+            assert_array_equal(local[member * count : (member + 1) * count], local[:count] + member * (m // pairing))
+    out = np.empty(m // pairing)
     for place in places:
-        put(out, place.swept(strands), take(np.arange(m // strands), place.swept(strands)))
-    assert_array_equal(out, np.arange(m // strands))
+        put(out, place.swept(pairing), take(np.arange(m // pairing), place.swept(pairing)))
+    assert_array_equal(out, np.arange(m // pairing))
 
 
 def test_workers_get_rows_by_their_threads_and_whole_chunks_where_that_is_near():
@@ -60,13 +60,13 @@ def test_rows_in_memory_stay_with_their_holders():
     ]
 
 
-@given(sizes=st.lists(st.integers(1, 60), min_size=1, max_size=12), block=st.integers(1, 80), strands=st.integers(1, 3))
-def test_blocks_of_a_shard_cover_its_rows_in_order(sizes, block, strands):
+@given(sizes=st.lists(st.integers(1, 60), min_size=1, max_size=12), block=st.integers(1, 80), pairing=st.integers(1, 3))
+def test_blocks_of_a_shard_cover_its_rows_in_order(sizes, block, pairing):
     A = np.arange(2.0 * sum(sizes)).reshape(-1, 2)
     shard = Shard(np.split(A, np.cumsum(sizes)[:-1]), A.dtype, block_rows=block)
-    count = len(A) // strands
+    count = len(A) // pairing
     assert_array_equal(shard.read(0, len(A)), A)
-    blocks = list(shard._blocks(0, count, strands, block))
+    blocks = list(shard._blocks(0, count, pairing, block))
     assert [start for start, _ in blocks] == [0, *(stop for _, stop in blocks[:-1])][: len(blocks)]
     assert not blocks or blocks[-1][1] == count
     assert all(0 < stop - start <= block for start, stop in blocks)

@@ -62,42 +62,42 @@ class BlockedRows(RowSource):
     def read(self, start: int, stop: int) -> Array:
         """Rows ``start`` to ``stop`` (exclusive) as an array of :attr:`dtype`; the caller does not write to it."""
 
-    def _rows_per_block(self, strands: int, *, in_bulk: bool = False) -> int:
+    def _rows_per_block(self, pairing: int, *, in_bulk: bool = False) -> int:
         if self.block_rows is not None:
             return self.block_rows
-        row_bytes = max(1, self.shape[1] * self.dtype.itemsize * strands)
+        row_bytes = max(1, self.shape[1] * self.dtype.itemsize * pairing)
         if in_bulk and self.reads_views:
             return min(max(MIN_BLOCK_ROWS, BULK_BYTES // row_bytes), MAX_BULK_ROWS)
         return min(max(MIN_BLOCK_ROWS, BLOCK_BYTES // row_bytes), MAX_BLOCK_ROWS)
 
-    def _stretches(self, count: int, strands: int) -> list[tuple[int, int]]:
+    def _stretches(self, count: int, pairing: int) -> list[tuple[int, int]]:
         """Cut ``count`` rows into one contiguous stretch per thread; static, so that results repeat exactly."""
-        bytes_swept = count * self.shape[1] * self.dtype.itemsize * strands
+        bytes_swept = count * self.shape[1] * self.dtype.itemsize * pairing
         threads = self.threads or max(1, min(allowed_threads(), bytes_swept // MIN_BYTES_PER_THREAD))
         edges = np.linspace(0, count, min(threads, max(1, count)) + 1).astype(int)
         return [(int(low), int(high)) for low, high in pairwise(edges)]
 
-    def _blocks(self, low: int, high: int, strands: int, step: int) -> Iterable[tuple[int, int]]:
+    def _blocks(self, low: int, high: int, pairing: int, step: int) -> Iterable[tuple[int, int]]:
         """Cut a stretch into blocks of about ``step`` rows."""
         return [(start, min(start + step, high)) for start in range(low, high, step)]
 
-    def _reduce(self, kernel: Kernel, per_row: Sequence[Array], strands: int) -> Parts:
-        count = self.shape[0] // strands
-        offsets = [strand * count for strand in range(strands)]
-        step = self._rows_per_block(strands, in_bulk=isinstance(kernel, InBulk))
-        gathered = GatheredRows(count)
+    def _reduce(self, kernel: Kernel, per_row: Sequence[Array], pairing: int) -> Parts:
+        stride = self.shape[0] // pairing
+        offsets = [member * stride for member in range(pairing)]
+        step = self._rows_per_block(pairing, in_bulk=isinstance(kernel, InBulk))
+        gathered = GatheredRows(stride)
 
         def sweep_stretch(stretch: tuple[int, int]) -> tuple[Array, ...]:
             low, high = stretch
             totals: tuple[Array, ...] = ()
-            for start, stop in self._blocks(low, high, strands, step):
+            for start, stop in self._blocks(low, high, pairing, step):
                 blocks = [self.read(offset + start, offset + stop) for offset in offsets]
                 parts = kernel(*blocks, *[values[start:stop] for values in per_row])
                 totals = add_sums(totals, parts.sums)
                 gathered.put(start, stop, parts.rows)
             return totals
 
-        stretches = self._stretches(count, strands)
+        stretches = self._stretches(stride, pairing)
         with single_threaded_blas():
             sums_of_stretches = run_in_threads(sweep_stretch, stretches)
         totals: tuple[Array, ...] = ()

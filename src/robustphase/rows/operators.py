@@ -206,12 +206,12 @@ class OperatorRows(RowSource):
         if self._origin is not None:
             self._origin._count_pass()
 
-    def _reduce(self, kernel: Kernel, per_row: Sequence[Array], strands: int) -> Parts:
-        if strands > 1:
-            # Strands cut across the blocks, so each is the whole operator with most of its products left out.
-            count = self.shape[0] // strands
+    def _reduce(self, kernel: Kernel, per_row: Sequence[Array], pairing: int) -> Parts:
+        if pairing > 1:
+            # Pairs reach across the blocks, so each is the whole operator with most of its products left out.
+            stride = self.shape[0] // pairing
             whole = OperatorBlock(self.operator, self.dtype, self.factor)
-            parts = kernel(*(whole[k * count : (k + 1) * count] for k in range(strands)), *per_row)
+            parts = kernel(*(whole[k * stride : (k + 1) * stride] for k in range(pairing)), *per_row)
             return Parts(add_sums((), parts.sums), tuple(np.asarray(values) for values in parts.rows))
         found: list[Parts | None] = [None] * len(self._blocks)
 

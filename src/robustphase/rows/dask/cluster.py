@@ -41,8 +41,8 @@ TRIES = 3
 PATIENCE = 3.0
 #: Name of everything that comes and goes with a pass; Dask files it together.
 TASK = "robustphase-pass"
-#: Strands that passes may walk: the library pairs its samples.
-STRANDS = 2
+#: How many rows passes may see together: the library pairs its samples.
+PAIRING = 2
 
 
 class Slice(NamedTuple):
@@ -110,31 +110,31 @@ class Cluster:
         self.block_rows, self.threads = block_rows, threads
         self.parts: list[Part] = []
         self._edges = [0, *np.cumsum(array.chunks[0]).tolist()]
-        self._strands = 0
+        self._pairing = 0
         self._direct = False
         self._anchor: Any = None
         self._lock = Lock()
         self._lost = _losses()
 
-    def reduce(self, kernel: Kernel, per_row: Sequence[Array], strands: int) -> Parts:
+    def reduce(self, kernel: Kernel, per_row: Sequence[Array], pairing: int) -> Parts:
         """One pass; see :meth:`robustphase.rows.source.RowSource.reduce`."""
         with self._lock:  # Passes of several threads may come first at the same time.
-            self._lay_out(strands)
+            self._lay_out(pairing)
             parts = self.parts
         serialised = serialise(kernel)
-        orders = [[_slice(take(values, part.place.swept(strands))) for values in per_row] for part in parts]
-        found = self.client.sync(self._sweep, parts, serialised, orders, strands)
-        return combined(parts, found, self.array.shape[0] // strands, strands)
+        orders = [[_slice(take(values, part.place.swept(pairing))) for values in per_row] for part in parts]
+        found = self.client.sync(self._sweep, parts, serialised, orders, pairing)
+        return combined(parts, found, self.array.shape[0] // pairing, pairing)
 
     def close(self) -> None:
         """Let the workers forget the rows."""
-        self.parts, self._strands, self._anchor = [], 0, None
+        self.parts, self._pairing, self._anchor = [], 0, None
 
     # --- before the first pass -----------------------------------------------------------------------------------------
 
-    def _lay_out(self, strands: int) -> None:
-        """Bring the rows to the workers, unless they are there in a way that serves so many strands."""
-        if self.parts and strands in (1, self._strands):
+    def _lay_out(self, pairing: int) -> None:
+        """Bring the rows to the workers, unless they are there in a way that serves such a pairing."""
+        if self.parts and pairing in (1, self._pairing):
             return
         self.close()
         workers = self.client.nthreads()
@@ -144,12 +144,12 @@ class Cluster:
                 "client.wait_for_workers(n): the rows are spread over the workers that are there when a fit begins."
             )
         in_memory = self._chunk_futures()
-        if in_memory is not None and strands == 1:
+        if in_memory is not None and pairing == 1:
             holders = self._holders(in_memory)
-            places, self._strands = in_place(self._edges, holders, workers), 1
+            places, self._pairing = in_place(self._edges, holders, workers), 1
         else:
-            self._strands = max(strands, STRANDS)
-            places = partition(self._edges, workers, self._strands)
+            self._pairing = max(pairing, PAIRING)
+            places = partition(self._edges, workers, self._pairing)
         self.parts = [Part(place, self._build(place)) for place in places]
         self._await_shards()
         self._direct = self.client.sync(self._reaches_workers)
@@ -182,7 +182,7 @@ class Cluster:
         bytes_held = place.rows * self.array.shape[1] * self.dtype.itemsize
         cuts = [cut for start, stop in place.ranges for cut in cuts_of(self._edges, start, stop)]
         options = {
-            "owned": chunks is None or self._strands > 1,
+            "owned": chunks is None or self._pairing > 1,
             "block_rows": self.block_rows,
             "threads": self.threads or int(max(1, min(place.threads, bytes_held // MIN_BYTES_PER_THREAD))),
         }
@@ -230,9 +230,9 @@ class Cluster:
     # --- a pass ----------------------------------------------------------------------------------------------------------
 
     async def _sweep(
-        self, parts: list[Part], serialised: bytes, orders: list[list[Slice]], strands: int
+        self, parts: list[Part], serialised: bytes, orders: list[list[Slice]], pairing: int
     ) -> list[Parts]:
-        work = [self._sweep_part(part, serialised, order, strands) for part, order in zip(parts, orders, strict=True)]
+        work = [self._sweep_part(part, serialised, order, pairing) for part, order in zip(parts, orders, strict=True)]
         # All are waited for even if one fails: nobody shall be left computing for a caller that has gone.
         found = await asyncio.gather(*work, return_exceptions=True)
         for result in found:
@@ -240,23 +240,23 @@ class Cluster:
                 raise result
         return [result for result in found if isinstance(result, Parts)]
 
-    async def _sweep_part(self, part: Part, serialised: bytes, order: list[Slice], strands: int) -> Parts:
+    async def _sweep_part(self, part: Part, serialised: bytes, order: list[Slice], pairing: int) -> Parts:
         for tries_left in reversed(range(TRIES)):
             try:
                 if part.worker is None:
                     part.worker = await self._holder(part)
-                return await self._try_part(part, serialised, order, strands)
+                return await self._try_part(part, serialised, order, pairing)
             except self._lost as error:
                 if not tries_left:
                     raise RuntimeError(_gave_up(error)) from error
                 await self._find_again(part)
         raise AssertionError("unreachable")
 
-    async def _try_part(self, part: Part, serialised: bytes, order: list[Slice], strands: int) -> Parts:
+    async def _try_part(self, part: Part, serialised: bytes, order: list[Slice], pairing: int) -> Parts:
         arguments = await self._send(part, serialised, order)
         where = {"workers": [part.worker], "allow_other_workers": True} if part.worker else {}
         key = f"{TASK}-{uuid.uuid4().hex}"
-        done = self.client.submit(sweep_shard, part.shard, arguments[0], strands, *arguments[1:], **where, key=key)
+        done = self.client.submit(sweep_shard, part.shard, arguments[0], pairing, *arguments[1:], **where, key=key)
         try:
             parts: Parts = await self.client.gather(done, direct=self._direct, asynchronous=True)
         finally:
@@ -307,7 +307,7 @@ class Cluster:
         return min(who_has.get(part.shard.key) or (), default=None)
 
 
-def combined(parts: list[Part], found: list[Parts], count: int, strands: int) -> Parts:
+def combined(parts: list[Part], found: list[Parts], count: int, pairing: int) -> Parts:
     """Sums added in the order of the shards, and per-sample values put where they belong."""
     totals: tuple[Array, ...] = ()
     rows: tuple[Array, ...] = ()
@@ -315,7 +315,7 @@ def combined(parts: list[Part], found: list[Parts], count: int, strands: int) ->
         totals = add_sums(totals, result.sums)
         rows = rows or tuple(np.empty((count, *values.shape[1:]), values.dtype) for values in result.rows)
         for out, values in zip(rows, result.rows, strict=True):
-            put(out, part.place.swept(strands), values)
+            put(out, part.place.swept(pairing), values)
     return Parts(totals, rows)
 
 

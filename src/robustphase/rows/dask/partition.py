@@ -51,12 +51,12 @@ class Place(NamedTuple):
         """How many rows."""
         return sum(stop - start for start, stop in self.ranges)
 
-    def swept(self, strands: int) -> tuple[tuple[int, int], ...]:
-        """Ranges of the per-sample arrays of a pass over so many strands."""
-        return self.ranges if strands == 1 else self.ranges[:1]
+    def swept(self, pairing: int) -> tuple[tuple[int, int], ...]:
+        """Ranges of the per-sample arrays of a pass with such a pairing."""
+        return self.ranges if pairing == 1 else self.ranges[:1]
 
 
-def partition(edges: Sequence[int], threads: Mapping[str, int], strands: int) -> list[Place]:
+def partition(edges: Sequence[int], threads: Mapping[str, int], pairing: int) -> list[Place]:
     """Places for rows that are nowhere yet: as many rows for each worker as it has threads.
 
     Parameters
@@ -65,23 +65,24 @@ def partition(edges: Sequence[int], threads: Mapping[str, int], strands: int) ->
         0, and the end of every chunk.
     threads : mapping of str to int
         Threads of each worker, by address.
-    strands : int
-        Strands that a pass may walk in step; one strand is served as well. Rows left over go to the last worker.
+    pairing : int
+        How many rows a pass may see together; passes that pair nothing are served as well. Rows left over go to the last
+        worker.
     """
     m = edges[-1]
-    count = m // strands
+    stride = m // pairing
     # Workers with more threads first, so that the cuts do not depend on the addresses.
-    workers = sorted(threads, key=lambda worker: (-threads[worker], worker))[: max(1, count)]
+    workers = sorted(threads, key=lambda worker: (-threads[worker], worker))[: max(1, stride)]
     shares = np.cumsum([0, *(threads[worker] for worker in workers)])
-    wanted = np.rint(shares * (count / shares[-1])).astype(int)
-    cuts = [0, *(_snapped(int(cut), edges, SNAP * count / len(workers)) for cut in wanted[1:-1]), count]
+    wanted = np.rint(shares * (stride / shares[-1])).astype(int)
+    cuts = [0, *(_snapped(int(cut), edges, SNAP * stride / len(workers)) for cut in wanted[1:-1]), stride]
     places = []
     for worker, (low, high) in zip(workers, pairwise(cuts), strict=True):
-        ranges = [(strand * count + low, strand * count + high) for strand in range(strands)]
+        ranges = [(member * stride + low, member * stride + high) for member in range(pairing)]
         # By name: where workers outnumber the rows, the cut of an earlier one may be the end of all rows too.
-        if worker == workers[-1] and strands * count < m:
-            ranges.append((strands * count, m))
-        if high > low or len(ranges) > strands:
+        if worker == workers[-1] and pairing * stride < m:
+            ranges.append((pairing * stride, m))
+        if high > low or len(ranges) > pairing:
             places.append(Place(worker, threads[worker], tuple(ranges)))
     return places
 
@@ -94,7 +95,7 @@ def _snapped(cut: int, edges: Sequence[int], reach: float) -> int:
 
 
 def in_place(edges: Sequence[int], holders: Sequence[str], threads: Mapping[str, int]) -> list[Place]:
-    """Places for rows that are in memory already: where they are; one strand only.
+    """Places for rows that are in memory already: where they are, so that pairs may lie apart.
 
     Parameters
     ----------
@@ -189,9 +190,9 @@ class Shard(BlockedRows):
         block = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return block if block.dtype in NATIVE_DTYPES else block.astype(self.dtype)
 
-    def _blocks(self, low: int, high: int, strands: int, step: int) -> Iterator[tuple[int, int]]:
-        count = self.shape[0] // strands
-        edges = sorted({edge - strand * count for strand in range(strands) for edge in self._edges})
+    def _blocks(self, low: int, high: int, pairing: int, step: int) -> Iterator[tuple[int, int]]:
+        stride = self.shape[0] // pairing
+        edges = sorted({edge - member * stride for member in range(pairing) for edge in self._edges})
         while low < high:
             stop = min(low + step, high)
             edge = edges[bisect_right(edges, stop) - 1]
@@ -262,6 +263,6 @@ def merged(pieces: Sequence[Array]) -> list[Array]:
     return done
 
 
-def sweep_shard(shard: Shard, kernel: bytes, strands: int, *per_row: Array) -> Parts:
+def sweep_shard(shard: Shard, kernel: bytes, pairing: int, *per_row: Array) -> Parts:
     """One pass over one shard: the task that a worker is given."""
-    return shard.reduce(deserialise(kernel), per_row, strands=strands)
+    return shard.reduce(deserialise(kernel), per_row, pairing=pairing)

@@ -71,12 +71,12 @@ class DaskRows(RowSource):
         if self._cluster is not None:
             self._cluster.close()
 
-    def _reduce(self, kernel: Kernel, per_row: Sequence[Array], strands: int) -> Parts:
+    def _reduce(self, kernel: Kernel, per_row: Sequence[Array], pairing: int) -> Parts:
         if self._cluster is not None:
-            return self._cluster.reduce(kernel, per_row, strands)
+            return self._cluster.reduce(kernel, per_row, pairing)
         if self._here is None:
             self._here = self._computed()
-        return self._here.reduce(kernel, per_row, strands=strands)
+        return self._here.reduce(kernel, per_row, pairing=pairing)
 
     def _computed(self) -> Shard:
         dask = require("dask", extra="dask", purpose=PURPOSE)

@@ -4,8 +4,9 @@ Covariates are one list column ``A`` (each list one row, all of the same length)
 and so on. Parquet has no complex numbers: complex covariates are two list columns, ``A_real`` and ``A_imag``. List columns read
 several times faster than many single ones.
 
-Rows of a parquet file can only be read in order, so a *cursor* walks through the file batch by batch. A sweep moves one cursor
-from the first row to the last (one per strand); nothing larger than a batch is ever decoded, however large the row groups are.
+Rows of a parquet file can only be read in order, so a *cursor* walks through the file batch by batch. A sweep moves one
+cursor from the first row to the last (one for each member of a pair); nothing larger than a batch is ever decoded, however
+large the row groups are.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from robustphase.rows.source import Array
 MAGIC = b"PAR1"
 #: Bytes that each column of a file reads ahead, instead of all that it has in a row group.
 BUFFER = 1 << 16
-#: Cursors kept: enough for two strands of a pass, and for a second pass at the same time.
+#: Cursors kept: enough for a pass over pairs, and for a second pass at the same time.
 MOST_CURSORS = 4
 
 

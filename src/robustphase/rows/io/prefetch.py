@@ -74,18 +74,18 @@ class ReadAheadRows(BlockedRows):
         self.fetch(start, stop, out)
         return out
 
-    def piece_rows(self, strands: int = 1) -> int:
+    def piece_rows(self, pairing: int = 1) -> int:
         """Rows of one read: a block, extended to whole chunks where those are not too large."""
-        block = self._rows_per_block(strands)
+        block = self._rows_per_block(pairing)
         whole_chunks = -(-block // self.chunk_rows) * self.chunk_rows
-        row_bytes = self.shape[1] * self.dtype.itemsize * strands
+        row_bytes = self.shape[1] * self.dtype.itemsize * pairing
         return whole_chunks if whole_chunks * row_bytes <= MOST_BYTES_AT_ONCE else block
 
-    def _reduce(self, kernel: Kernel, per_row: Sequence[Array], strands: int) -> Parts:
-        count = self.shape[0] // strands
-        block, rows = self._rows_per_block(strands), self.piece_rows(strands)
-        pieces = [Piece(order, low, min(low + rows, count)) for order, low in enumerate(range(0, count, rows))]
-        gathered, ordered = GatheredRows(count), _OrderedSums()
+    def _reduce(self, kernel: Kernel, per_row: Sequence[Array], pairing: int) -> Parts:
+        stride = self.shape[0] // pairing
+        block, rows = self._rows_per_block(pairing), self.piece_rows(pairing)
+        pieces = [Piece(order, low, min(low + rows, stride)) for order, low in enumerate(range(0, stride, rows))]
+        gathered, ordered = GatheredRows(stride), _OrderedSums()
 
         def compute(piece: Piece, buffers: Sequence[Array]) -> None:
             totals: tuple[Array, ...] = ()
@@ -98,23 +98,23 @@ class ReadAheadRows(BlockedRows):
             ordered.put(piece.order, totals)
 
         def fetch(piece: Piece, buffers: Sequence[Array]) -> None:
-            for strand, buffer in enumerate(buffers):
-                self.fetch(strand * count + piece.start, strand * count + piece.stop, buffer)
+            for member, buffer in enumerate(buffers):
+                self.fetch(member * stride + piece.start, member * stride + piece.stop, buffer)
 
         def room() -> list[Array]:
-            return [np.empty((min(rows, count), self.shape[1]), self.dtype) for _ in range(strands)]
+            return [np.empty((min(rows, stride), self.shape[1]), self.dtype) for _ in range(pairing)]
 
         with single_threaded_blas():
-            fetch_and_compute(pieces, fetch, compute, room, workers=self._workers(count, strands))
+            fetch_and_compute(pieces, fetch, compute, room, workers=self._workers(stride, pairing))
         return Parts(ordered.totals, gathered.arrays)
 
-    def _workers(self, count: int, strands: int) -> int:
-        bytes_swept = count * self.shape[1] * self.dtype.itemsize * strands
+    def _workers(self, count: int, pairing: int) -> int:
+        bytes_swept = count * self.shape[1] * self.dtype.itemsize * pairing
         return self.threads or max(1, min(allowed_threads(), bytes_swept // MIN_BYTES_PER_THREAD))
 
 
 class Piece(NamedTuple):
-    """Rows ``start`` to ``stop`` of every strand, and the place of the piece in the sweep."""
+    """Rows ``start`` to ``stop`` of each member of the pairs, and the place of the piece in the sweep."""
 
     order: int
     start: int

@@ -1,8 +1,12 @@
-"""Tell whether a pass asks the same question as a pass made earlier.
+"""Rows whose passes are remembered, so that a run that was cut off can be repeated without making them again.
 
-What a pass computes is a function of the rows and of what its kernel carries along: per-sample arrays, and the vectors that the
-kernel has closed over. A digest of the latter two and of the kernel's instructions, cheap beside the pass, shows when a repeated
-run has left the path of the first one, be it by a rounding error.
+A fit is a deterministic function of what its passes over ``A`` return. Whoever keeps those results in a *replay log* keeps
+the whole state of the fit: repeat it, answer the passes already made from the log, and it arrives where it was, in the
+time that everything but the passes takes. No algorithm needs to know, and the answer is the same bit for bit.
+
+What a pass computes is a function of the rows and of what its kernel carries along: per-sample arrays, and the vectors
+that the kernel has closed over. A digest of the latter two and of the kernel's instructions, cheap beside the pass, shows
+when a repeated run has left the path of the first one, be it by a rounding error.
 """
 
 from __future__ import annotations
@@ -12,11 +16,11 @@ from collections.abc import Sequence
 from functools import partial
 from threading import local
 from types import CodeType, FunctionType, MethodType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from robustphase.rows.source import Array, Kernel, RowSource
+from robustphase.rows.source import Array, Kernel, Parts, RowSource
 from robustphase.rows.wrapped import WrappedRows
 
 #: Arrays up to this size enter the digest whole; of larger ones about this many evenly spaced rows.
@@ -26,10 +30,57 @@ DEPTH = 8
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, slice, range)
 
 
-def call_digest(kernel: Kernel, per_row: Sequence[Array], strands: int) -> str:
+class ReplayLog(Protocol):
+    """Where results of passes are kept, by the number of the pass and a digest of what it asked for."""
+
+    def recall(self, number: int, call: str) -> Parts | None:
+        """The result of pass ``number`` (0, 1, ...), in arrays of the caller's own; None if it must be made."""
+
+    def record(self, number: int, call: str, parts: Parts) -> None:
+        """Keep the result of a pass; the caller may change the arrays afterwards."""
+
+
+class ReplayedRows(RowSource):
+    """Another source whose passes are looked up in a replay log first, and kept there when they had to be made.
+
+    The passes must come in the same order in every run, so do not sweep such a source from several threads.
+
+    Parameters
+    ----------
+    source : RowSource
+        The rows.
+    log : ReplayLog
+        What has been made already.
+
+    Attributes
+    ----------
+    recalled : int
+        How many of the passes so far came from the log.
+    """
+
+    def __init__(self, source: RowSource, log: ReplayLog) -> None:
+        self.source, self.log = source, log
+        self.shape, self.dtype = source.shape, source.dtype
+        self.recalled = 0
+        self._next = 0
+
+    def _reduce(self, kernel: Kernel, per_row: Sequence[Array], pairing: int) -> Parts:
+        number, call = self._next, pass_digest(kernel, per_row, pairing)
+        parts = self.log.recall(number, call)
+        if parts is not None:
+            self.recalled += 1
+        else:
+            parts = self.source.reduce(kernel, per_row, pairing=pairing)
+            self.log.record(number, call, parts)
+        # Counted only now: a pass that fails, and is made again by the same process, keeps its number.
+        self._next = number + 1
+        return parts
+
+
+def pass_digest(kernel: Kernel, per_row: Sequence[Array], pairing: int) -> str:
     """A digest of everything that a pass depends on, besides the rows: 32 hexadecimal digits."""
     digest = hashlib.blake2b(digest_size=16)
-    _take(digest, (strands, tuple(per_row), kernel), set(), DEPTH)
+    _take(digest, (pairing, tuple(per_row), kernel), set(), DEPTH)
     return digest.hexdigest()
 
 

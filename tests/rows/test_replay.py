@@ -10,10 +10,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from robustphase.rows import (
-    JournalledRows,
     MaskedRows,
     MemoryRows,
     Parts,
+    ReplayedRows,
     ScaledRows,
     ShiftedRows,
     TransformedRows,
@@ -23,12 +23,12 @@ from robustphase.rows import (
     rows_at,
     squared_loss_gradient,
 )
-from robustphase.rows import calls as calls_module
-from robustphase.rows.calls import call_digest
+from robustphase.rows import replay as replay_module
+from robustphase.rows.replay import pass_digest
 
 
 class Remembered:
-    """A journal in memory."""
+    """A log in memory."""
 
     def __init__(self) -> None:
         self.kept: dict[int, tuple[str, Parts]] = {}
@@ -79,35 +79,35 @@ def passes_of_every_kind(source) -> list[np.ndarray]:
 
 
 def test_a_repeated_run_gets_the_same_results_without_touching_the_rows(rows):
-    journal = Remembered()
+    log = Remembered()
     plain = passes_of_every_kind(MemoryRows(rows))
-    first = JournalledRows(MemoryRows(rows), journal)
+    first = ReplayedRows(MemoryRows(rows), log)
     for expected, found in zip(plain, passes_of_every_kind(first), strict=True):
         assert_array_equal(found, expected)
     assert first.recalled == 0
-    again = JournalledRows(Unreadable(rows), journal)
+    again = ReplayedRows(Unreadable(rows), log)
     for expected, found in zip(plain, passes_of_every_kind(again), strict=True):
         assert_array_equal(found, expected)
         assert found.strides == expected.strides
-    assert again.recalled == again.passes == first.passes == len(journal.kept)
+    assert again.recalled == again.passes == first.passes == len(log.kept)
 
 
 @pytest.mark.parametrize("missing", [{0}, {3}, {2, 5}, {8, 9, 10, 11, 12, 13}])
 def test_passes_that_are_missing_are_made_again_and_the_others_are_not(rows, missing):
-    journal, counted = Remembered(), MemoryRows(rows)
-    plain = passes_of_every_kind(JournalledRows(MemoryRows(rows), journal))
+    log, counted = Remembered(), MemoryRows(rows)
+    plain = passes_of_every_kind(ReplayedRows(MemoryRows(rows), log))
     for number in missing:
-        journal.kept.pop(number, None)
-    left = len(journal.kept)
-    again = JournalledRows(counted, journal)
+        log.kept.pop(number, None)
+    left = len(log.kept)
+    again = ReplayedRows(counted, log)
     for expected, found in zip(plain, passes_of_every_kind(again), strict=True):
         assert_array_equal(found, expected)
     assert counted.passes == again.passes - again.recalled == again.passes - left
-    assert set(journal.kept) >= missing & set(range(again.passes))
+    assert set(log.kept) >= missing & set(range(again.passes))
 
 
 def test_a_pass_that_fails_keeps_its_number(rows):
-    journal = Remembered()
+    log = Remembered()
 
     class Faulty(MemoryRows):
         faults = 1
@@ -118,12 +118,12 @@ def test_a_pass_that_fails_keeps_its_number(rows):
                 raise OSError("a loose cable")
             return super().read(start, stop)
 
-    source = JournalledRows(Faulty(rows), journal)
+    source = ReplayedRows(Faulty(rows), log)
     with pytest.raises(OSError, match="loose cable"):
         project(source, np.ones(7))
-    assert journal.kept == {}
+    assert log.kept == {}
     project(source, np.ones(7))
-    assert set(journal.kept) == {0}
+    assert set(log.kept) == {0}
 
 
 class TestWhetherACallIsTheSame:
@@ -134,9 +134,9 @@ class TestWhetherACallIsTheSame:
 
         return inner
 
-    def same(self, one, other, per_row=(), other_per_row=None, strands=(1, 1)):
+    def same(self, one, other, per_row=(), other_per_row=None, pairing=(1, 1)):
         other_per_row = per_row if other_per_row is None else other_per_row
-        return call_digest(one, per_row, strands[0]) == call_digest(other, other_per_row, strands[1])
+        return pass_digest(one, per_row, pairing[0]) == pass_digest(other, other_per_row, pairing[1])
 
     def test_equal_numbers_in_other_arrays_are_the_same(self):
         assert self.same(self.kernel(np.ones(3)), self.kernel(np.ones(3)))
@@ -148,11 +148,11 @@ class TestWhetherACallIsTheSame:
         matrix = np.arange(6.0).reshape(2, 3)
         assert not self.same(self.kernel(matrix), self.kernel(np.asfortranarray(matrix)))
 
-    def test_types_numbers_strands_and_per_sample_arrays_count(self):
+    def test_types_numbers_pairing_and_per_sample_arrays_count(self):
         ones = np.ones(3)
         assert not self.same(self.kernel(ones), self.kernel(ones.astype(np.float32)))
         assert not self.same(self.kernel(ones), self.kernel(ones, 3.0))
-        assert not self.same(self.kernel(ones), self.kernel(ones), strands=(1, 2))
+        assert not self.same(self.kernel(ones), self.kernel(ones), pairing=(1, 2))
         assert not self.same(self.kernel(ones), self.kernel(ones), (ones,), (2 * ones,))
         assert not self.same(self.kernel(ones), self.kernel(ones), (ones,), ())
 
@@ -206,7 +206,7 @@ class TestWhetherACallIsTheSame:
             def kernel(block):
                 return later(block)
 
-            digest = call_digest(kernel, (), 1)
+            digest = pass_digest(kernel, (), 1)
             later = np.negative
             return digest, kernel, later
 
@@ -219,5 +219,5 @@ class TestWhetherACallIsTheSame:
             def update(self, data):
                 taken.append(len(bytes(data)))
 
-        calls_module._take_content(Counting(), np.zeros((1_000_000, 2)))
-        assert sum(taken) <= 2 * 8 * 2 * calls_module.ROWS
+        replay_module._take_content(Counting(), np.zeros((1_000_000, 2)))
+        assert sum(taken) <= 2 * 8 * 2 * replay_module.ROWS
