@@ -35,7 +35,7 @@ MAY_TOUCH = {
     "testing": {"rows"},
     "files": {"rows"},
     # The rooms on top use what every user has.
-    "experiments": PUBLIC,
+    "experiments": PUBLIC | {"files"},
     "report": PUBLIC | {"files", "experiments"},
     "cli": PUBLIC | {"files", "experiments", "report"},
 }

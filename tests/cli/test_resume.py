@@ -20,8 +20,9 @@ from numpy.testing import assert_array_equal
 import robustphase as rp
 from robustphase.cli import costs
 from robustphase.cli.costs import Progress, say_costs
-from robustphase.cli.terminal import Screen, duration, size
+from robustphase.cli.terminal import Screen
 from robustphase.files.passes import read_pass
+from robustphase.formatting import duration
 from robustphase.report import load_result
 
 from .conftest import leftovers
@@ -297,15 +298,3 @@ def test_what_will_not_fit_is_a_warning(capsys, monkeypatch, tmp_path):
     said = said_about(capsys, monkeypatch, disk=5 * 10**8, folder=tmp_path / "kept", quiet=True)
     assert said.startswith("warning: ")
     assert "will not hold the whole run" in said
-
-
-def test_sizes_and_times_are_words():
-    assert [size(n) for n in (0, 999, 1500, 9_960_000, 2.5e9, 7e13)] == [
-        "0 bytes",
-        "999 bytes",
-        "1.5 kB",
-        "10 MB",
-        "2.5 GB",
-        "70 TB",
-    ]
-    assert [duration(s) for s in (0.2, 99, 100, 5000, 9000)] == ["0 s", "99 s", "2 min", "83 min", "2.5 h"]

@@ -7,9 +7,10 @@ from pathlib import Path
 from time import perf_counter
 
 import robustphase as rp
-from robustphase.cli.terminal import Screen, duration, shown, size
+from robustphase.cli.terminal import Screen, shown
 from robustphase.files import available_memory, checkpoint_needed, memory_needed
 from robustphase.files.checkpoint import MOST_WAITING
+from robustphase.formatting import duration, in_bytes
 
 #: Covariates of fewer bytes are fitted before anybody has read an estimate: 256 MiB.
 LONG_RUN = 256 << 20
@@ -27,17 +28,19 @@ def say_costs(
     memory, needed, available = memory_needed(rows), checkpoint_needed(rows), available_memory()
     if checkpoint is not None:
         memory += min(needed, MOST_WAITING)
-    parts = [f"memory needed beyond the data: about {size(memory)}"]
+    parts = [f"memory needed beyond the data: about {in_bytes(memory, 2)}"]
     if available is not None:
-        parts[0] += f" of {size(available)} that are free"
+        parts[0] += f" of {in_bytes(available, 2)} that are free"
         if memory > available:
             see.warning(f"{parts[0]}: the system may end the run before it is done.")
     if checkpoint is not None and checkpoint.parent.is_dir():
         free = shutil.disk_usage(checkpoint if checkpoint.is_dir() else checkpoint.parent).free
         if usual_passes(model) is None:
-            parts.append(f"the checkpoint grows with every step ({size(free)} are free on its disk)")
+            parts.append(f"the checkpoint grows with every step ({in_bytes(free, 2)} are free on its disk)")
         else:
-            parts.append(f"the checkpoint grows to about {size(needed)} of {size(free)} that are free on its disk")
+            parts.append(
+                f"the checkpoint grows to about {in_bytes(needed, 2)} of {in_bytes(free, 2)} that are free on its disk"
+            )
         if needed > free:
             see.warning(f"{shown(checkpoint)} will not hold the whole run: {parts[-1]}.")
     if m * n * rows.dtype.itemsize >= LONG_RUN and not see.quiet:

@@ -20,8 +20,9 @@ from robustphase.cli.commands import UNSETTLED, as_command, command_line, genera
 from robustphase.cli.forgery import BACKGROUND, CONTAMINATION, SIDE, forged_world, unit
 from robustphase.cli.outputs import check_writable, note_written
 from robustphase.cli.picture import grin
-from robustphase.cli.terminal import Screen, number, screen, shown
-from robustphase.experiments.oracle import oracle_signal
+from robustphase.cli.terminal import Screen, screen, shown
+from robustphase.experiments.oracle import oracle_least_squares
+from robustphase.formatting import number
 from robustphase.report import Evidence, write_report
 
 OURS, ORACLE = "robustphase", "oracle"
@@ -84,7 +85,8 @@ def demo(report: Path, seed: int, quiet: bool, debug: bool) -> None:
     runs: dict[str, Callable[[], Any]] = {OURS: lambda: model.fit(world.A, world.y).signal_}
     for name, limits in RIVALS.items():
         runs[name] = _rival(name, world, limits)
-    runs[ORACLE] = lambda: oracle_signal(world, noise_mean_known=False)
+    clean = world.clean
+    runs[ORACLE] = lambda: oracle_least_squares(world.A[clean], world.y[clean], truth, background=world.noise_mean)
     found = _run(see, runs, world)
     see.say("Relative error of the recovered picture, and processor time on one thread:")
     _tabulate(see, found)

@@ -23,10 +23,11 @@ from robustphase.cli.commands import (
 )
 from robustphase.cli.costs import Progress, say_costs
 from robustphase.cli.outputs import check_distinct, check_writable, note_written, written
-from robustphase.cli.terminal import Screen, number, screen, shown
+from robustphase.cli.terminal import Screen, screen, shown
 from robustphase.cli.values import MEAN_ESTIMATORS, NOISE_MEANS, NONFINITE, STEPS, ImageShape, Level, Start
 from robustphase.files import DataError, StoredSamples, checkpointed, open_samples
 from robustphase.files.atomic import sweep_leftovers
+from robustphase.formatting import number
 from robustphase.report import Evidence, save_result, write_report
 
 INPUT, ASSUME, HOW, OUTPUT, LONG = "Input", "What to assume", "How to compute", "Output", "Long runs"

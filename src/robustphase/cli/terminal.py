@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from io import StringIO
 from threading import Event, Thread
 from time import perf_counter
-from typing import Any, Literal
+from typing import Literal
 
 import click
 from rich import box
@@ -267,24 +267,3 @@ def _in_lines(tell: Callable[[], None]) -> Iterator[None]:
     finally:
         done.set()
         thread.join()
-
-
-def number(value: Any, digits: int = 3) -> str:
-    """A number as a person would write it."""
-    return f"{float(value):.{digits}g}"
-
-
-def size(count: float) -> str:
-    """A number of bytes as a person would write it: two digits and a unit."""
-    for unit, bytes_ in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= bytes_:
-            amount = count / bytes_
-            return f"{amount:.1f} {unit}" if amount < 9.95 else f"{amount:.0f} {unit}"
-    return f"{count:.0f} bytes"
-
-
-def duration(seconds: float) -> str:
-    """A time as a person would say it."""
-    if seconds < 99.5:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 99.5 * 60 else f"{seconds / 3600:.1f} h"
