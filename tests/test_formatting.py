@@ -22,14 +22,14 @@ def test_sizes_are_told_for_a_person(count, text):
     assert in_bytes(count) == text
 
 
-def test_sizes_can_have_two_digits_and_times_are_words():
-    assert [in_bytes(n, 2) for n in (0, 999, 1500, 9_960_000, 2.5e9, 150e6, 7e13)] == [
+def test_estimated_sizes_have_two_digits_and_times_are_words():
+    assert [in_bytes(n, about=True) for n in (0, 999, 1500, 9_960_000, 2.5e9, 1e12, 7e13)] == [
         "0 bytes",
         "999 bytes",
         "1.5 kB",
         "10 MB",
         "2.5 GB",
-        "150 MB",
+        "1.0 TB",
         "70 TB",
     ]
     assert [duration(s) for s in (0.2, 99, 100, 5000, 9000)] == ["0 s", "99 s", "2 min", "83 min", "2.5 h"]

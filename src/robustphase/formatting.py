@@ -20,13 +20,15 @@ def short_number(value: float) -> str:
     return f"{value:.0f}" if 100 <= size < 1e5 else f"{value:.2f}" if 0.1 <= size < 100 else f"{value:.2g}"
 
 
-def in_bytes(count: float, digits: int = 3) -> str:
-    """A number of bytes: so many digits and a unit."""
+def in_bytes(count: float, *, about: bool = False) -> str:
+    """A number of bytes with its unit: three digits, or two and a decimal for what is an estimate."""
     for unit, size in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if count >= size:
             amount = count / size
-            # So many digits, but never an exponent.
-            return f"{amount:.{digits}g} {unit}" if amount < 10**digits - 0.5 else f"{amount:.0f} {unit}"
+            if about:
+                return f"{amount:.1f} {unit}" if amount < 9.95 else f"{amount:.0f} {unit}"
+            # Three digits, but never an exponent.
+            return f"{amount:.3g} {unit}" if amount < 999.5 else f"{amount:.0f} {unit}"
     return f"{count:.0f} bytes"
 
 

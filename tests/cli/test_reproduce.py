@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 import robustphase.cli.reproduce as module
-from robustphase.cli.commands import Terminated
+from robustphase.cli.app import Terminated
 from robustphase.experiments.reproduce import CLAIMS, ReproductionInterrupted, Verdict
 from robustphase.experiments.reproduce import run as run_module
 from robustphase.experiments.reproduce.verdict import Experiment

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from robustphase.cli.commands import as_command, general_options, option
+from robustphase.cli.app import as_command, general_options, option
 from robustphase.cli.outputs import check_distinct, check_writable, note_written, replacing
 from robustphase.cli.terminal import Screen, screen, shown
 from robustphase.cli.values import ATTACKS, NOISES, Level, Listed, Name

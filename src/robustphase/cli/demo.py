@@ -15,12 +15,10 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 import robustphase as rp
-from robustphase.cli.blocks import side_by_side
-from robustphase.cli.commands import UNSETTLED, as_command, command_line, general_options, option
-from robustphase.cli.forgery import BACKGROUND, CONTAMINATION, SIDE, forged_world, unit
+from robustphase.cli.app import UNSETTLED, as_command, command_line, general_options, option
+from robustphase.cli.demo_data import BACKGROUND, CONTAMINATION, SIDE, forged_world, grin, unit
 from robustphase.cli.outputs import check_writable, note_written
-from robustphase.cli.picture import grin
-from robustphase.cli.terminal import Screen, screen, shown
+from robustphase.cli.terminal import Screen, screen, shown, side_by_side
 from robustphase.experiments.oracle import oracle_least_squares
 from robustphase.formatting import number
 from robustphase.report import Evidence, write_report

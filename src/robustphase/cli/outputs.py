@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from robustphase.cli.terminal import shown
+from robustphase.files import atomic
 
 #: Where a context keeps the names of what it has written.
 _WRITTEN = "robustphase.written"
@@ -44,7 +45,8 @@ def check_writable(path: Path) -> None:
             raise OutputError(f"cannot write {name}: it is not an ordinary file.")
         if not mode & 0o222 or not os.access(path, os.W_OK):
             raise OutputError(f"cannot write {name}: it is marked read-only.")
-    probe = _beside(Path(os.path.realpath(path)))
+    # Long names are cut: with our ending a legal name could become an illegal one.
+    probe = Path(os.path.realpath(path)).with_name(f".{path.name[:100]}.{secrets.token_hex(6)}.tmp")
     try:
         # Permissions, quotas and read-only disks: the only sure way to know is to try.
         os.close(os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -70,15 +72,8 @@ def check_distinct(**paths: Path | None) -> None:
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary name beside ``path``, moved there when the block ends well and removed when it does not."""
-    # Through a link the file it points to is replaced, not the link.
-    target = Path(os.path.realpath(path))
-    temporary = _beside(target)
-    try:
+    with atomic.replacing(path) as temporary:
         yield temporary
-        os.replace(temporary, target)
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
     note_written(path)
 
 
@@ -93,8 +88,3 @@ def written() -> list[str]:
     """Names of the files that the current command has completed."""
     context = click.get_current_context(silent=True)
     return [] if context is None else list(context.meta.get(_WRITTEN, []))
-
-
-def _beside(path: Path) -> Path:
-    # Long names are cut: with our ending a legal name could become an illegal one.
-    return path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}.tmp")

@@ -1,21 +1,39 @@
-"""What every command is: a function whose failures become one sentence and an exit code, with a help page in groups."""
+"""The group of commands, and what every command is.
+
+A command is a function whose failures become one sentence, in the words of its options, and an honest exit code, with a help page
+in groups. The group loads a command when it is asked for.
+"""
 
 from __future__ import annotations
 
 import errno
+import re
 import shlex
+import signal
+import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from types import FrameType
 from typing import Any, TextIO, TypeVar
 
 import click
 
+import robustphase as rp
 from robustphase.cli.outputs import written
 from robustphase.cli.terminal import one_line, screen, shown
-from robustphase.cli.words import in_options
 
+#: Commands in the order a newcomer meets them, with the line ``--help`` lists them by.
+COMMANDS = {
+    "demo": "Recover a picture from data of which a tenth is bad, and write a report.",
+    "simulate": "Write a contaminated data set to a file, to try things on.",
+    "fit": "Recover a signal from a file of covariates and responses.",
+    "compare": "Run methods against adversaries and tabulate who survives.",
+    "reproduce": "Check the paper's claims, one experiment per statement.",
+    "plan": "Say how many samples are needed, and what error to expect.",
+}
 #: Finished, but the answer did not settle.
 UNSETTLED = 3
 #: Stopped by Ctrl-C, and by a request to terminate: 128 plus the signal's number, as shells have it.
@@ -28,6 +46,12 @@ _TYPED = "robustphase.typed"
 _SAID = "robustphase.said"
 #: Warnings that concern programmers and not the person at the terminal.
 _FOR_PROGRAMMERS = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning, FutureWarning)
+#: A keyword argument with its value, as messages spell it.
+_KEYWORD = re.compile(r"""\b(?P<name>[a-z][a-z_]*)=(?P<value>"[^"]*"|'[^']*'|True|False|\.\.\.|[-+\w]+(?:\.\w+)?)""")
+#: An argument without a value.
+_NAME = re.compile(r"(?P<before>\b[Pp]ass )(?P<name>[a-z][a-z_]*)(?= to\b)")
+#: Arguments of the library whose option has another name.
+_OTHER_NAMES = {"random_state": "seed", "polish": "no_polish"}
 
 
 class Terminated(KeyboardInterrupt):
@@ -153,6 +177,42 @@ def sentence(error: BaseException) -> str:
     return f"unexpected {type(error).__name__}: {text or 'no message'}. --debug shows where; please report it."
 
 
+def in_options(message: str, command: click.Command) -> str:
+    """Rewrite ``name="value"`` as ``--name value``, and ``pass name to`` likewise, wherever the command has such an option.
+
+    The library says ``pass nonfinite="drop"``; somebody who has typed a command wants to read ``--nonfinite drop``.
+
+    Parameters
+    ----------
+    message : str
+        A message of the library.
+    command : click.Command
+        Whose options to speak of.
+
+    Returns
+    -------
+    str
+        The message; arguments that are no option of this command stay as they are.
+    """
+    options = {option.name: option for option in command.params if isinstance(option, click.Option)}
+
+    def rewrite(match: re.Match[str]) -> str:
+        name = _OTHER_NAMES.get(match["name"], match["name"])
+        option = options.get(name)
+        if option is None:
+            return match[0]
+        value = match["value"].strip("\"'")
+        if not option.is_flag:
+            return f"{option.opts[-1]} {value}"
+        return option.opts[-1] if (value == "False") == name.startswith("no_") else match[0]
+
+    def name_only(match: re.Match[str]) -> str:
+        option = options.get(match["name"])
+        return match[0] if option is None else f"{match['before']}{option.opts[-1]}"
+
+    return _NAME.sub(name_only, _KEYWORD.sub(rewrite, message))
+
+
 @contextmanager
 def _plain_warnings(command: Command) -> Iterator[None]:
     """Warnings as one line each, in the words of options."""
@@ -187,3 +247,72 @@ def _was_terminated(stop: BaseException | None) -> bool:
 def _what_was_written() -> str:
     names = written()
     return f"{' and '.join(names)} {'were' if len(names) > 1 else 'was'} written" if names else "nothing was written"
+
+
+class Application(click.Group):
+    """A group that imports a command when it is asked for, so that one command's needs are not another's."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of `COMMANDS`."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(import_module(f"robustphase.cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=Application,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Begin with `robustphase demo`; `robustphase COMMAND --help` explains a command and ends with an example.",
+)
+@click.version_option(rp.__version__, prog_name="robustphase", message="%(prog)s %(version)s")
+def application() -> None:
+    """Recover a signal from phaseless measurements when part of the data is wrong.
+
+    Each measurement is y = (a·x)² + z. The noise z may have heavy tails and an unknown mean, and a fraction of the
+    samples may have been rewritten, covariates a and responses y alike.
+    """
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # A file name may hold bytes that are no text, and a pipe may be poor in characters: say it some way, never crash.
+        with suppress(AttributeError, ValueError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    before = _listen(_terminate)
+    try:
+        code = application.main(
+            None if arguments is None else list(arguments), prog_name="robustphase", standalone_mode=False
+        )
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted; nothing was written", err=True)
+        return INTERRUPTED
+    finally:
+        _listen(before)
+    return code if isinstance(code, int) else 0
+
+
+def _listen(handler: Any) -> Any:
+    """Have SIGTERM handled so, and return how it was handled before; None where that cannot be changed."""
+    try:
+        return None if handler is None else signal.signal(signal.SIGTERM, handler)
+    except ValueError:  # Only the main thread may listen to signals.
+        return None
+
+
+def _terminate(signum: int, frame: FrameType | None) -> None:
+    raise Terminated
