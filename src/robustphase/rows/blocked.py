@@ -70,11 +70,15 @@ class BlockedRows(RowSource):
             return min(max(MIN_BLOCK_ROWS, BULK_BYTES // row_bytes), MAX_BULK_ROWS)
         return min(max(MIN_BLOCK_ROWS, BLOCK_BYTES // row_bytes), MAX_BLOCK_ROWS)
 
+    def _thread_count(self, count: int, pairing: int) -> int:
+        """Threads for a pass over ``count`` rows, or pairs of them."""
+        bytes_swept = count * self.shape[1] * self.dtype.itemsize * pairing
+        return self.threads or max(1, min(allowed_threads(), bytes_swept // MIN_BYTES_PER_THREAD))
+
     def _stretches(self, count: int, pairing: int) -> list[tuple[int, int]]:
         """Cut ``count`` rows into one contiguous stretch per thread; static, so that results repeat exactly."""
-        bytes_swept = count * self.shape[1] * self.dtype.itemsize * pairing
-        threads = self.threads or max(1, min(allowed_threads(), bytes_swept // MIN_BYTES_PER_THREAD))
-        edges = np.linspace(0, count, min(threads, max(1, count)) + 1).astype(int)
+        threads = min(self._thread_count(count, pairing), max(1, count))
+        edges = np.linspace(0, count, threads + 1).astype(int)
         return [(int(low), int(high)) for low, high in pairwise(edges)]
 
     def _blocks(self, low: int, high: int, pairing: int, step: int) -> Iterable[tuple[int, int]]:

@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.rows.blocked import MIN_BYTES_PER_THREAD, BlockedRows, GatheredRows
+from robustphase.rows.blocked import BlockedRows, GatheredRows
 from robustphase.rows.io.limits import MOST_BYTES_AT_ONCE, DataError, reason
 from robustphase.rows.source import Array, Kernel, Parts, add_sums
-from robustphase.rows.threads import allowed_threads, run_in_threads, single_threaded_blas
+from robustphase.rows.threads import run_in_threads, single_threaded_blas
 
 #: Pieces fetched in advance, beyond those that are being computed on.
 PIECES_AHEAD = 2
@@ -105,12 +105,8 @@ class ReadAheadRows(BlockedRows):
             return [np.empty((min(rows, stride), self.shape[1]), self.dtype) for _ in range(pairing)]
 
         with single_threaded_blas():
-            fetch_and_compute(pieces, fetch, compute, room, workers=self._workers(stride, pairing))
+            fetch_and_compute(pieces, fetch, compute, room, workers=self._thread_count(stride, pairing))
         return Parts(ordered.totals, gathered.arrays)
-
-    def _workers(self, count: int, pairing: int) -> int:
-        bytes_swept = count * self.shape[1] * self.dtype.itemsize * pairing
-        return self.threads or max(1, min(allowed_threads(), bytes_swept // MIN_BYTES_PER_THREAD))
 
 
 class Piece(NamedTuple):
