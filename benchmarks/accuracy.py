@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
 import robustphase as rp
-from benchmarks import complex_recovery, recovery
+from benchmarks import recovery
 from robustphase.atomic import write_text
 from robustphase.baselines import METHODS
 from robustphase.simulate import World, make_world
@@ -44,8 +44,7 @@ def error(world: World, told: float | str) -> float:
 def clean_ratio(field: str, told: float | str, seed: int) -> float:
     """Error on clean data with normal noise, over that of least squares."""
     world = make_world(N, M, contamination=0.0, attack="none", noise="gaussian", field=field, seed=seed)
-    oracle = recovery.oracle if field == "real" else complex_recovery.oracle
-    return error(world, told) / oracle(world, False)
+    return error(world, told) / recovery.oracle(world, False)
 
 
 def noiseless(field: str, m: int, seed: int) -> float:

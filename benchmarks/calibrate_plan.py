@@ -27,11 +27,17 @@ from pathlib import Path
 import numpy as np
 
 import robustphase as rp
-from robustphase.experiments.accuracy import floor, least_squares_error
 from robustphase.experiments.compare import ComparisonInterrupted, compare
 from robustphase.experiments.comparison import Comparison
-from robustphase.experiments.machine import BYTES_PER_SAMPLE, PASSES, predicted_seconds, read_speed
-from robustphase.experiments.requirements import EFFICIENCY, breakdown, excess_error, samples_for_recovery
+from robustphase.experiments.plan import BYTES_PER_SAMPLE, PASSES, predicted_seconds, read_speed
+from robustphase.experiments.theory import (
+    EFFICIENCY,
+    breakdown,
+    excess_error,
+    floor,
+    least_squares_error,
+    samples_for_recovery,
+)
 
 PAGE = Path(__file__).parents[1] / "docs" / "_generated" / "planning.md"
 OURS = ["robustphase"]

@@ -15,8 +15,9 @@ import numpy as np
 
 import robustphase as rp
 from robustphase.experiments.compare import ComparisonInterrupted, compare
-from robustphase.experiments.comparison import Comparison, Group, short, table
+from robustphase.experiments.comparison import Comparison, Group, table
 from robustphase.experiments.methods import OURS, known_methods
+from robustphase.formatting import short_number
 
 PAGE = Path(__file__).parents[1] / "docs" / "_generated" / "comparison.md"
 LEVELS = (0.05, 0.1, 0.2)
@@ -71,10 +72,10 @@ def _beside(ours: Group, rivals: list[Group]) -> str:
     most = max(rivals, key=lambda g: (g.survived, -g.median_ratio))
     median, worst = min(rivals, key=lambda g: g.median_ratio), min(rivals, key=lambda g: g.worst_ratio)
     return (
-        f"ours survives {ours.survived} of {ours.runs}, median ratio {short(ours.median_ratio)}, worst "
-        f"{short(ours.worst_ratio)}; of the rivals {most.key['method']} survives most ({most.survived}), the best median has "
-        f"{median.key['method']} ({short(median.median_ratio)}), the best worst case {worst.key['method']} "
-        f"({short(worst.worst_ratio)})."
+        f"ours survives {ours.survived} of {ours.runs}, median ratio {short_number(ours.median_ratio)}, worst "
+        f"{short_number(ours.worst_ratio)}; of the rivals {most.key['method']} survives most ({most.survived}), the best "
+        f"median has {median.key['method']} ({short_number(median.median_ratio)}), the best worst case {worst.key['method']} "
+        f"({short_number(worst.worst_ratio)})."
     )
 
 
@@ -83,7 +84,7 @@ def hardest(comparison: Comparison, method: str = OURS[0], count: int = 10) -> s
     runs = sorted((r for r in comparison.runs if r.method == method), key=lambda r: -r.ratio)[:count]
     return table(
         ["attack", "contamination", "seed", "error", "ratio"],
-        [[r.attack, f"{r.contamination:g}", str(r.seed), f"{r.error:.3f}", short(r.ratio)] for r in runs],
+        [[r.attack, f"{r.contamination:g}", str(r.seed), f"{r.error:.3f}", short_number(r.ratio)] for r in runs],
     )
 
 

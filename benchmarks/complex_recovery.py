@@ -9,10 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import robustphase as rp
-from benchmarks.recovery import Settings, table
+from benchmarks.recovery import Settings, oracle, table
 from robustphase.recover import recover
 from robustphase.validation import check_samples
 
@@ -33,25 +31,6 @@ HEAD = (
     "| setting | runs | survive (error ≤ 0.25) | median ratio | median, Gaussian noise | worst ratio | worst at |\n"
     "|---|---|---|---|---|---|---|\n"
 )
-
-
-def oracle(world: rp.simulate.World, background: bool) -> float:
-    """Error of complex least squares started at the truth and told which samples are clean."""
-    A, y = world.A[world.clean], world.y[world.clean]
-    x, b = world.truth, world.noise_mean if background else 0.0
-    for _ in range(30):
-        s = A @ x
-        slopes = 2 * s.conj()[:, np.newaxis] * A
-        design = np.hstack((slopes.real, -slopes.imag, *([np.ones((y.size, 1))] if background else [])))
-        normal = design.T @ design
-        # The phase is free: held by a term of its own, which the right side knows nothing of, it stays as it is.
-        phase = np.concatenate((-x.imag, x.real, np.zeros(design.shape[1] - 2 * x.size)))
-        normal += np.outer(phase, phase) * normal.trace() / (2 * x.size * (phase @ phase))
-        step = np.linalg.solve(normal, design.T @ (y - np.abs(s) ** 2 - b))
-        x, b = x + step[: x.size] + 1j * step[x.size : 2 * x.size], b + (step[-1] if background else 0.0)
-        if np.linalg.norm(step) < 1e-10:
-            break
-    return rp.distance(x, world.truth, relative=True)
 
 
 def one_run(attack: str, noise: str, setting: dict[str, Any], seed: int) -> tuple[float, float]:

@@ -20,7 +20,7 @@ from scipy.sparse.linalg import LinearOperator
 from sklearn.exceptions import ConvergenceWarning
 
 import robustphase as rp
-from robustphase.cli.picture import grin, sailing_boat
+from robustphase.cli.demo_data import grin, sailing_boat
 from robustphase.report.png import encode_png, grey_levels
 
 SIDE, MASKS, SEED = 256, 12, 7000

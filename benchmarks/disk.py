@@ -31,9 +31,9 @@ import numpy as np
 
 import robustphase as rp
 from robustphase.files import available_memory, memory_needed, open_samples, save_samples
+from robustphase.formatting import in_bytes
 from robustphase.rows import MemoryRows, project
 from robustphase.rows.blocked import BlockedRows
-from robustphase.rows.limits import in_bytes
 
 KINDS = (".npz", ".h5", ".zarr", ".parquet")
 #: Rows that are made together, from a seed of their own, so that any range of them can be made again.

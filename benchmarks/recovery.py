@@ -18,6 +18,7 @@ from joblib import Parallel, delayed
 import robustphase as rp
 from benchmarks.timing import ratio, time_by_turns
 from robustphase.atomic import write_text
+from robustphase.experiments.oracle import oracle_least_squares
 from robustphase.recover import recover
 from robustphase.validation import check_samples
 
@@ -52,19 +53,9 @@ SETTINGS: tuple[dict[str, Any], ...] = (
 
 def oracle(world: rp.simulate.World, background: bool) -> float:
     """Error of least squares started at the truth and told which samples are clean."""
-    A, y = world.A[world.clean], world.y[world.clean]
-    x, b = world.truth, world.noise_mean if background else 0.0
-    for _ in range(30):
-        s = A @ x
-        design = 2 * s[:, None] * A
-        if background:
-            design = np.hstack((design, np.ones((y.size, 1))))
-        # With so many samples the normal equations are as good as any other way, and many times as fast.
-        step = np.linalg.solve(design.T @ design, design.T @ (y - s * s - b))
-        x, b = x + step[: x.size], b + (step[-1] if background else 0.0)
-        if np.linalg.norm(step) < 1e-10:
-            break
-    return rp.distance(x, world.truth, relative=True)
+    known = world.noise_mean if background else None
+    best = oracle_least_squares(world.A[world.clean], world.y[world.clean], world.truth, background=known)
+    return rp.distance(best, world.truth, relative=True)
 
 
 def one_run(attack: str, noise: str, setting: dict[str, Any], seed: int) -> tuple[float, float]:

@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 import robustphase as rp
 from benchmarks.timing import ratio, time_by_turns
 from robustphase.atomic import write_text
+from robustphase.experiments.oracle import oracle_least_squares
 
 PAGE = Path(__file__).parents[1] / "docs" / "_generated" / "rivals.md"
 N, M = 100, 2000
@@ -142,15 +143,8 @@ def ours(sample: Sample, contamination: float, noise_mean: str) -> np.ndarray:
 
 def oracle(sample: Sample, background: bool) -> np.ndarray:
     """Least squares from the truth, told which rows are clean."""
-    A, y, x, b = sample.A[sample.clean], sample.y[sample.clean], sample.truth, 0.0
-    for _ in range(50):
-        s = A @ x
-        design = np.hstack((2 * s[:, None] * A, np.full((y.size, 1), float(background))))
-        step = np.linalg.lstsq(design, y - s * s - b, rcond=None)[0]
-        x, b = x + step[:-1], b + step[-1]
-        if np.linalg.norm(step) < 1e-12:
-            break
-    return x
+    start = 0.0 if background else None
+    return oracle_least_squares(sample.A[sample.clean], sample.y[sample.clean], sample.truth, background=start)
 
 
 Contestant = Callable[[Sample, float], np.ndarray]

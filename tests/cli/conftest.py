@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import robustphase as rp
-from robustphase.cli.application import application
+from robustphase.cli.app import application
 
 Run: TypeAlias = Callable[..., Result]
 

@@ -7,8 +7,7 @@ import pytest
 
 import robustphase as rp
 import robustphase.cli.demo as module
-from robustphase.cli.forgery import CONTAMINATION, PER_PIXEL, SIDE, forged_world, unit
-from robustphase.cli.picture import grin, sailing_boat
+from robustphase.cli.demo_data import CONTAMINATION, PER_PIXEL, SIDE, forged_world, grin, sailing_boat, unit
 
 from .conftest import leftovers
 

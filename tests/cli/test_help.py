@@ -7,7 +7,7 @@ import shlex
 import click
 import pytest
 
-from robustphase.cli.application import COMMANDS, application
+from robustphase.cli.app import COMMANDS, application
 
 CONTEXT = click.Context(application, info_name="robustphase")
 

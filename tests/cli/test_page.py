@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from robustphase.cli.application import COMMANDS, application
+from robustphase.cli.app import COMMANDS, application
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```console\n\$ robustphase (.*?)\n(.*?)^```", re.MULTILINE | re.DOTALL)

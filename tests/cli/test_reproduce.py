@@ -8,8 +8,10 @@ from xml.etree import ElementTree
 import pytest
 
 import robustphase.cli.reproduce as module
-from robustphase.cli.commands import Terminated
+from robustphase.cli.app import Terminated
 from robustphase.experiments.reproduce import CLAIMS, ReproductionInterrupted, Verdict
+from robustphase.experiments.reproduce import run as run_module
+from robustphase.experiments.reproduce.verdict import Experiment
 
 from .conftest import leftovers
 
@@ -86,3 +88,24 @@ def test_an_interruption_shows_what_was_finished_and_how_to_go_on(run, monkeypat
     result = run("reproduce", "--folder", "kept", code=130)
     assert result.stderr == "interrupted; 1 verdict is in kept, and --resume goes on\n"
     assert "Theorem 3.1: holds" in result.stdout
+
+
+def test_experiments_are_run_printed_and_judged_by_the_exit_code(run, monkeypatch, tmp_path):
+    stopped = []
+
+    def experiment(part, verdict):
+        def measure(pool, quick):
+            if part in stopped:
+                raise KeyboardInterrupt
+            return Verdict("Lemma 0", "It is so.", "it was", "", verdict, part=part)
+
+        return Experiment("Lemma 0", part, measure, in_quick=part != "second")
+
+    three = (experiment("first", "holds"), experiment("second", "fails"), experiment("third", "holds"))
+    monkeypatch.setattr(run_module, "EXPERIMENTS", three)
+    told = run("reproduce", "--quick", "--workers", 1, "--page", "page.md").stdout
+    assert "Lemma 0, third: holds" in told
+    assert (tmp_path / "page.md").read_text(encoding="utf-8").startswith("Quick version. Of 2 statements 2 hold")
+    run("reproduce", "--workers", 1, code=1)
+    stopped.append("third")
+    assert "2 statements" in run("reproduce", "--workers", 1, code=130).stdout

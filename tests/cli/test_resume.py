@@ -18,10 +18,11 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import robustphase as rp
-from robustphase.cli import costs
-from robustphase.cli.costs import Progress, say_costs
-from robustphase.cli.terminal import Screen, duration, size
+from robustphase.cli import fit
+from robustphase.cli.fit import Progress, say_costs
+from robustphase.cli.terminal import Screen
 from robustphase.files.passes import read_pass
+from robustphase.formatting import duration
 from robustphase.report import load_result
 
 from .conftest import leftovers
@@ -230,7 +231,7 @@ class Counted(rp.rows.MemoryRows):
 @pytest.fixture
 def clock(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(costs, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(fit, "perf_counter", lambda: now[0])
     return now
 
 
@@ -246,7 +247,7 @@ def test_the_time_left_follows_from_the_passes_that_were_made(clock):
     assert progress.left() == ""
     clock[0] += 4 * 3.5
     rows.passes = 24
-    low, high = costs.USUAL_PASSES
+    low, high = fit.USUAL_PASSES
     assert progress.left() == f"usually {4 * (low - 23)} s to {duration(4 * (high - 23))} more"
     rows.passes = low + 10
     assert progress.left().startswith("usually done within")
@@ -268,14 +269,14 @@ def test_the_passes_that_fits_take_are_usual():
         world = rp.simulate.make_world(n=n, m=m, contamination=0.1, attack="decoy", seed=1)
         source = rp.rows.MemoryRows(world.A)
         model = rp.RobustPhaseRetrieval(**settings).fit(source, world.y)
-        usual = costs.usual_passes(model)
+        usual = fit.usual_passes(model)
         assert usual is not None
         assert usual[0] / 2 <= source.passes <= 2 * usual[1]
 
 
 def said_about(capsys, monkeypatch, *, memory=10**12, disk=10**12, folder=None, quiet=False) -> str:
-    monkeypatch.setattr(costs, "available_memory", lambda: memory)
-    monkeypatch.setattr(costs.shutil, "disk_usage", lambda place: SimpleNamespace(free=disk))
+    monkeypatch.setattr(fit, "available_memory", lambda: memory)
+    monkeypatch.setattr(fit.shutil, "disk_usage", lambda place: SimpleNamespace(free=disk))
     rows = rp.rows.MemoryRows(np.broadcast_to(np.zeros(1), (1_000_000, 100)))
     say_costs(Screen(quiet), rp.RobustPhaseRetrieval(), rows, folder)
     return capsys.readouterr().err
@@ -297,15 +298,3 @@ def test_what_will_not_fit_is_a_warning(capsys, monkeypatch, tmp_path):
     said = said_about(capsys, monkeypatch, disk=5 * 10**8, folder=tmp_path / "kept", quiet=True)
     assert said.startswith("warning: ")
     assert "will not hold the whole run" in said
-
-
-def test_sizes_and_times_are_words():
-    assert [size(n) for n in (0, 999, 1500, 9_960_000, 2.5e9, 7e13)] == [
-        "0 bytes",
-        "999 bytes",
-        "1.5 kB",
-        "10 MB",
-        "2.5 GB",
-        "70 TB",
-    ]
-    assert [duration(s) for s in (0.2, 99, 100, 5000, 9000)] == ["0 s", "99 s", "2 min", "83 min", "2.5 h"]

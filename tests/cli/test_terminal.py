@@ -16,10 +16,8 @@ import pytest
 from click.testing import CliRunner
 
 from robustphase.cli import terminal
-from robustphase.cli.blocks import HALF, side_by_side
-from robustphase.cli.commands import as_command, general_options, option, sentence, warnings_said
-from robustphase.cli.terminal import Screen, one_line, shown
-from robustphase.cli.words import in_options
+from robustphase.cli.app import as_command, general_options, in_options, option, sentence, warnings_said
+from robustphase.cli.terminal import HALF, Screen, one_line, shown, side_by_side
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 

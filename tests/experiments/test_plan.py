@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import robustphase as rp
 from robustphase.experiments import Plan, PlanWarning, compare, plan
-from robustphase.experiments.machine import predicted_bytes, predicted_seconds, read_speed
-from robustphase.experiments.requirements import breakdown
+from robustphase.experiments.plan import predicted_bytes, predicted_seconds, read_speed
+from robustphase.experiments.theory import breakdown
 
 
 def quiet(*args, **options):
@@ -209,9 +209,8 @@ class TestHonesty:
         assert all(f"Theorem 3.{number}" in text for number in (1, 2, 3))
         assert "Theorem B.3" in str(plan(100, noise_mean="unknown"))
 
-    @pytest.mark.parametrize(
-        ("options", "words"),
-        [
+    def test_wrong_arguments_are_named(self):
+        wrong = [
             ({"n": 1}, "n must be a whole number from 2 on, got 1"),
             ({"n": 2.5}, "n must be a whole number"),
             ({"n": True}, "n must be a whole number"),
@@ -226,11 +225,10 @@ class TestHonesty:
             ({"m": 0}, "m must be a whole number from 1 on"),
             ({"target_error": 0}, r"target_error must be a number in \(0, ∞\)"),
             ({"target_error": "small"}, "target_error must be a number"),
-        ],
-    )
-    def test_wrong_arguments_are_named(self, options, words):
-        with pytest.raises(ValueError, match=words):
-            plan(**{"n": 100, **options})
+        ]
+        for options, words in wrong:
+            with pytest.raises(ValueError, match=words):
+                plan(**{"n": 100, **options})
 
 
 class TestCost:

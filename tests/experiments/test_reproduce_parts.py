@@ -10,17 +10,23 @@ import pytest
 from numpy.testing import assert_allclose
 
 from robustphase import simulate
+from robustphase.experiments.parallel import Pool
 from robustphase.experiments.reproduce import CLAIMS, ReproductionInterrupted, Verdict, reproduce, write_page
 from robustphase.experiments.reproduce import run as run_module
-from robustphase.experiments.reproduce.__main__ import main
 from robustphase.experiments.reproduce.attacks import KAPPA, adversary, gradient_adversary, scale_adversary, side
-from robustphase.experiments.reproduce.crew import Crew
-from robustphase.experiments.reproduce.experiment import Experiment
-from robustphase.experiments.reproduce.figures import chart, series
-from robustphase.experiments.reproduce.growth import Curve, growth, size_for_error, size_for_success
-from robustphase.experiments.reproduce.intervals import Estimate, bootstrap, mean, share, slope
 from robustphase.experiments.reproduce.run import EXPERIMENTS, choose, slug
-from robustphase.experiments.reproduce.verdict import judge
+from robustphase.experiments.reproduce.stats import (
+    Curve,
+    Estimate,
+    bootstrap,
+    growth,
+    mean,
+    share,
+    size_for_error,
+    size_for_success,
+    slope,
+)
+from robustphase.experiments.reproduce.verdict import Experiment, chart, judge, series
 from robustphase.paper import pair_samples
 from robustphase.simulate import CleanSample
 
@@ -44,8 +50,9 @@ def test_the_interval_of_a_slope_covers_as_often_as_it_says():
     assert 0 < misses <= 17
 
 
-def test_one_value_has_no_interval():
+def test_one_value_has_no_interval_and_equal_ones_have_one_without_width():
     assert mean([3.0]) == Estimate(3.0, -np.inf, np.inf)
+    assert mean([3.0] * 4) == Estimate(3.0, 3.0, 3.0)
 
 
 def test_an_estimate_that_is_not_a_number_agrees_with_nothing():
@@ -127,18 +134,17 @@ def test_mirrored_gradients_keep_their_squares_and_move_the_mean(paired):
 
 
 @pytest.mark.parametrize("paired", [False, True], ids=["single", "paired"])
-@pytest.mark.parametrize("budget", [20, 200])
-def test_pushed_gradients_add_a_fixed_share_to_the_variance(paired, budget):
+def test_pushed_gradients_add_a_fixed_share_to_the_variance(paired):
     sample = clean_sample(noise_mean=3.0 if paired else 0.0)
     u = side(sample)
     before = gradients(sample.A, sample.y, sample.truth, paired) @ u
-    A, y = rewritten(sample, gradient_adversary("push", paired=paired), budget)
-    after = gradients(A, y, sample.truth, paired) @ u
-    changed = ~np.isclose(after, before, rtol=1e-9, atol=1e-9)
-    share_ = budget / len(before)
-    assert changed.sum() == budget
-    assert_allclose(after[changed], -KAPPA * before.std() / np.sqrt(share_), rtol=1e-6)
-    assert_allclose((after[changed] ** 2).sum() / len(before), KAPPA**2 * before.var(), rtol=1e-6)
+    for budget in (20, 200):
+        A, y = rewritten(sample, gradient_adversary("push", paired=paired), budget)
+        after = gradients(A, y, sample.truth, paired) @ u
+        changed = ~np.isclose(after, before, rtol=1e-9, atol=1e-9)
+        assert changed.sum() == budget
+        assert_allclose(after[changed], -KAPPA * before.std() / np.sqrt(budget / len(before)), rtol=1e-6)
+        assert_allclose((after[changed] ** 2).sum() / len(before), KAPPA**2 * before.var(), rtol=1e-6)
 
 
 def test_the_scale_adversary_mirrors_the_estimates_of_procedure_3():
@@ -249,9 +255,9 @@ def small(monkeypatch):
     ran = []
 
     def experiment(part, verdict):
-        def run(crew, quick):
+        def run(pool, quick):
             ran.append(part)
-            crew.map(abs, [1, 2])
+            pool.map(abs, [1, 2])
             if part == "third" and "stop" in ran:
                 raise KeyboardInterrupt
             return a_verdict(claim="Lemma 0", part=part, verdict=verdict)
@@ -312,27 +318,12 @@ def test_a_file_that_cannot_be_continued_is_refused(small, tmp_path):
 
 def test_processes_give_the_same_results_in_the_same_order():
     tasks = list(range(-6, 6))
-    crew = Crew(2)
-    assert crew.map(abs, tasks) == Crew(1).map(abs, tasks) == [abs(task) for task in tasks]
-    assert crew.processor_seconds >= 0
+    pool = Pool(2)
+    assert pool.map(abs, tasks) == Pool(1).map(abs, tasks) == [abs(task) for task in tasks]
+    assert pool.processor_seconds >= 0
     for wrong in (0, True, 1.5):
         with pytest.raises(ValueError, match="workers must be a positive integer or None"):
-            Crew(wrong)
-
-
-def test_the_module_runs_from_the_command_line(small, tmp_path, capsys):
-    page = tmp_path / "page.md"
-    assert main(["--quick", "--workers", "1", "--page", str(page)]) == 0
-    assert page.read_text(encoding="utf-8").startswith("Quick version. Of 2 statements 2 hold")
-    assert "Lemma 0, third: holds" in capsys.readouterr().out
-    assert main(["--workers", "1"]) == 1, "something fails"
-    with pytest.raises(SystemExit, match="2"):
-        main(["--workers", "1", "Theorem 9"])
-    with pytest.raises(SystemExit, match="2"):
-        main(["--resume"])
-    small.append("stop")
-    assert main(["--workers", "1"]) == 130
-    assert "interrupted after 2 of 3" in capsys.readouterr().err
+            Pool(wrong)
 
 
 def test_the_package_offers_what_the_command_line_needs():

@@ -279,7 +279,7 @@ def test_other_settings_are_refused(world, folder, settings, said):
 def test_saying_more_or_less_is_no_other_problem(world, folder):
     assert attempt(world, folder, lives=5) is None
     with checkpointed(folder, rp.RobustPhaseRetrieval(verbose=True), world.A, world.y) as rows:
-        assert rows.journal.resumed
+        assert rows.log.resumed
 
 
 @pytest.mark.parametrize("what", ["A", "y", "shape", "type"])
@@ -400,7 +400,7 @@ def test_two_processes_do_not_share_a_folder_and_the_dead_hold_none(folder):
             pass
         process.kill()
     with checkpointed(folder, {}, np.eye(3), np.ones(3)) as rows:
-        assert rows.journal.resumed
+        assert rows.log.resumed
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
@@ -479,8 +479,8 @@ def test_rows_that_cannot_be_read_in_any_order_are_recognised_by_a_few_of_them(w
             self.here = MemoryRows(array)
             self.shape, self.dtype = self.here.shape, self.here.dtype
 
-        def _reduce(self, kernel, per_row, strands):
-            return self.here.reduce(kernel, per_row, strands=strands)
+        def _reduce(self, kernel, per_row, pairing):
+            return self.here.reduce(kernel, per_row, pairing=pairing)
 
     model = rp.RobustPhaseRetrieval()
     with checkpointed(folder, model, Remote(world.A), world.y, keep=True) as rows:

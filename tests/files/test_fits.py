@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 import robustphase as rp
 from robustphase.files import memory_needed, open_samples, save_samples
 from robustphase.rows import MemoryRows
-from robustphase.rows.formats import open_rows_at
+from robustphase.rows.opening import open_rows_at
 
 
 @pytest.fixture(scope="module")

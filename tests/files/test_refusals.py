@@ -18,7 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from robustphase.files import DataError, fingerprint, open_samples, save_samples
-from robustphase.rows import as_source, limits, project
+from robustphase.rows import as_source, project
+from robustphase.rows.io import limits
 
 WHOLE_SENTENCE = re.compile(r"^[^\n]{10,400}\.$")
 

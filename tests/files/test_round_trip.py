@@ -18,7 +18,7 @@ from robustphase.files import DataError, StoredSamples, fingerprint, open_sample
 from robustphase.files.fingerprint import parts_read
 from robustphase.rows import MemoryRows, RowSource
 from robustphase.rows.blocked import BlockedRows
-from robustphase.rows.disk import FileRows
+from robustphase.rows.io.npy import FileRows
 
 DTYPES = ["float32", "float64", "complex64", "complex128"]
 
@@ -210,7 +210,7 @@ def test_sources_that_cannot_read_ranges_have_no_fingerprint_and_are_not_saved(t
     class Elsewhere(RowSource):
         shape, dtype = (5, 2), np.dtype(np.float64)
 
-        def _reduce(self, kernel, per_row, strands):
+        def _reduce(self, kernel, per_row, pairing):
             raise NotImplementedError
 
     with pytest.raises(TypeError, match="any order, got Elsewhere"):

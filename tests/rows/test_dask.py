@@ -27,14 +27,14 @@ from robustphase.rows import (
     TransformedRows,
     adjoint,
     as_source,
-    cluster,
     paired_loss_gradient,
     project,
     row_peaks,
     rows_at,
     squared_loss_gradient,
 )
-from robustphase.rows.parcels import RowsElsewhere, pack, unpack
+from robustphase.rows.dask import cluster
+from robustphase.rows.dask.serialise import RowsElsewhere, deserialise, serialise
 from robustphase.testing import dot_test
 
 dask = pytest.importorskip("dask")
@@ -126,7 +126,7 @@ def test_every_pass_gives_what_it_gives_in_memory(dtype, spread_out, rng):
         lambda rows: ScaledRows(rows, y).covariance_times(weights, signal, np.eye(N))[0],
         lambda rows: paired_loss_gradient(rows, y, signal).total,
         lambda rows: paired_loss_gradient(MaskedRows(rows, hidden), y, signal).projections,
-        lambda rows: rows.reduce(lambda a, b, c: Parts(rows=(a - b + c,)), strands=3).rows[0],
+        lambda rows: rows.reduce(lambda a, b, c: Parts(rows=(a - b + c,)), pairing=3).rows[0],
         lambda rows: project(rows, signal),
     ):
         assert_allclose(answer(there), answer(here), **tolerance)
@@ -305,7 +305,7 @@ def test_workers_keep_only_so_much(client, rng, monkeypatch):
         assert 0 < sum(size for _, size in part.kept.values()) <= cluster.KEPT_PER_ROW * part.place.rows
 
 
-def test_a_kernel_leaves_sources_and_scratch_at_home(rng):
+def test_a_serialised_kernel_leaves_sources_and_scratch_behind(rng):
     source, scratch = MemoryRows(rows_of(rng)), threading.local()
     scratch.lock = threading.Lock()
 
@@ -313,9 +313,9 @@ def test_a_kernel_leaves_sources_and_scratch_at_home(rng):
         assert not hasattr(scratch, "lock")
         return Parts(sums=(np.array(source.shape), np.array(isinstance(source, MemoryRows))))
 
-    packed = pack(kernel)
-    assert len(packed) < 5000
-    shape, same = unpack(packed)(None).sums
+    serialised = serialise(kernel)
+    assert len(serialised) < 5000
+    shape, same = deserialise(serialised)(None).sums
     assert tuple(shape) == source.shape
     assert not same
     assert RowsElsewhere(source.shape, source.dtype).dtype == source.dtype

@@ -2,9 +2,9 @@
 
 One module per command, each a thin layer over a function of the library. What they share has a module of its own:
 
-* ``application`` is the group, which loads a command when it is asked for;
-* ``commands`` turns whatever happens inside a command into one sentence and an honest exit code, and lays out ``--help``;
-* ``values`` reads what is typed (a level, a picture's shape, a start), ``words`` writes messages in the words of options;
+* ``app`` is the group, which loads a command when it is asked for, turns whatever happens inside it into one sentence and an
+  honest exit code, and lays out ``--help``;
+* ``values`` reads what is typed (a level, a picture's shape, a start);
 * ``terminal`` is what a person sees, ``outputs`` what is left on the disk: checked before the work, written atomically.
 
 Exit codes: 0 done and converged, 3 finished without converging, 2 bad usage, 1 any other error, 130 interrupted.
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 1
-    from robustphase.cli.application import run
+    from robustphase.cli.app import run
 
     return run(arguments)
 

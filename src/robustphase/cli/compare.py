@@ -8,13 +8,14 @@ from typing import Any
 
 import click
 
-from robustphase.cli.commands import as_command, general_options, option
+from robustphase.cli.app import as_command, general_options, option
 from robustphase.cli.outputs import check_distinct, check_writable, note_written, replacing
-from robustphase.cli.terminal import Screen, number, screen, shown
+from robustphase.cli.terminal import Screen, screen, shown
 from robustphase.cli.values import ATTACKS, NOISES, Level, Listed, Name
 from robustphase.experiments import Comparison, ComparisonInterrupted
 from robustphase.experiments import compare as run_comparison
 from robustphase.experiments.methods import known_methods
+from robustphase.formatting import number
 
 WHO, WHERE, SIZE, OUTPUT = "Who takes part", "Against what", "In which worlds", "Output"
 #: Ours, the plain method, and the strongest rivals.

@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 import robustphase as rp
-from robustphase.cli.blocks import side_by_side
-from robustphase.cli.commands import UNSETTLED, as_command, command_line, general_options, option
-from robustphase.cli.forgery import BACKGROUND, CONTAMINATION, SIDE, forged_world, unit
+from robustphase.cli.app import UNSETTLED, as_command, command_line, general_options, option
+from robustphase.cli.demo_data import BACKGROUND, CONTAMINATION, SIDE, forged_world, grin, unit
 from robustphase.cli.outputs import check_writable, note_written
-from robustphase.cli.picture import grin
-from robustphase.cli.terminal import Screen, number, screen, shown
-from robustphase.experiments.oracle import oracle_signal
+from robustphase.cli.terminal import Screen, screen, shown, side_by_side
+from robustphase.experiments.oracle import oracle_least_squares
+from robustphase.formatting import number
 from robustphase.report import Evidence, write_report
 
 OURS, ORACLE = "robustphase", "oracle"
@@ -84,7 +83,8 @@ def demo(report: Path, seed: int, quiet: bool, debug: bool) -> None:
     runs: dict[str, Callable[[], Any]] = {OURS: lambda: model.fit(world.A, world.y).signal_}
     for name, limits in RIVALS.items():
         runs[name] = _rival(name, world, limits)
-    runs[ORACLE] = lambda: oracle_signal(world, noise_mean_known=False)
+    clean = world.clean
+    runs[ORACLE] = lambda: oracle_least_squares(world.A[clean], world.y[clean], truth, background=world.noise_mean)
     found = _run(see, runs, world)
     see.say("Relative error of the recovered picture, and processor time on one thread:")
     _tabulate(see, found)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from robustphase.cli.commands import as_command, general_options, option
+from robustphase.cli.app import as_command, general_options, option
 from robustphase.cli.terminal import screen
 from robustphase.cli.values import NOISE_MEANS, Level
 from robustphase.experiments import PlanWarning

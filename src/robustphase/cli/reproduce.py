@@ -6,16 +6,18 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
+import numpy as np
 
-from robustphase.cli.commands import as_command, general_options, option
-from robustphase.cli.drawings import drawing
+from robustphase.cli.app import as_command, general_options, option
 from robustphase.cli.outputs import check_writable, replacing
 from robustphase.cli.terminal import Screen, screen, shown
 from robustphase.experiments.reproduce import CLAIMS, ReproductionInterrupted, Verdict, write_page
 from robustphase.experiments.reproduce import reproduce as run_claims
 from robustphase.experiments.reproduce.run import choose
+from robustphase.report import Series, line_chart, standalone_svg
 
 WHAT, OUTPUT = "What to run", "Output"
 #: Exit code when a claim agrees neither with the paper nor with a known correction.
@@ -147,3 +149,35 @@ def _print(see: Screen, verdicts: Sequence[Verdict]) -> None:
     words = {"holds": "hold", "erratum": "errata", "fails": "fail"}
     see.say()
     see.say(f"{len(verdicts)} statements; " + ", ".join(f"{word}: {counts[key]}" for key, word in words.items()))
+
+
+def drawing(verdict: Verdict) -> str:
+    """The chart of a verdict as an SVG file.
+
+    Parameters
+    ----------
+    verdict : Verdict
+        With ``data["figure"]``, as the experiments fill it.
+
+    Returns
+    -------
+    str
+        A complete SVG document.
+    """
+    figure: dict[str, Any] = dict(verdict.data["figure"])
+    said = verdict.verdict if verdict.erratum is None else f"erratum {verdict.erratum}"
+    chart = line_chart(
+        [_series(line) for line in figure["series"]],
+        title=figure["title"],
+        x_label=figure["x_label"],
+        y_label=figure["y_label"],
+        log_x=figure["log_x"],
+        log_y=figure["log_y"],
+        note=f"{verdict.name}: {said}",
+    )
+    return standalone_svg(chart)
+
+
+def _series(line: dict[str, Any]) -> Series:
+    low, high = (None if line[key] is None else np.asarray(line[key]) for key in ("low", "high"))
+    return Series(line["name"], np.asarray(line["x"]), np.asarray(line["y"]), low, high, line["style"])

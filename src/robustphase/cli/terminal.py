@@ -8,7 +8,7 @@ never taken for markup.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import StringIO
 from threading import Event, Thread
@@ -16,6 +16,8 @@ from time import perf_counter
 from typing import Any, Literal
 
 import click
+import numpy as np
+from numpy.typing import NDArray
 from rich import box
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, Task, TextColumn
@@ -26,6 +28,10 @@ from rich.text import Text
 PLAIN_WIDTH = 120
 #: Seconds until the first line of progress outside a terminal; each later one takes twice as long, up to the second number.
 FIRST_LINE, LONGEST_SILENCE = 10.0, 300.0
+#: Upper half of a cell: its colour is the upper pixel, the background the lower one.
+HALF = "▀"
+#: Cells between two pictures.
+GAP = 3
 #: Where a context keeps its screen.
 _SCREEN = "robustphase.screen"
 
@@ -269,22 +275,34 @@ def _in_lines(tell: Callable[[], None]) -> Iterator[None]:
         thread.join()
 
 
-def number(value: Any, digits: int = 3) -> str:
-    """A number as a person would write it."""
-    return f"{float(value):.{digits}g}"
+def side_by_side(pictures: Mapping[str, NDArray[Any]], low: float, high: float) -> Text:
+    """Small grey pictures of one size with their titles above them, two pixels to a character cell.
+
+    Parameters
+    ----------
+    pictures : mapping of str to ndarray of shape (height, width)
+        What to show under which title.
+    low, high : float
+        Values that are black and white.
+
+    Returns
+    -------
+    rich.text.Text
+    """
+    grey = [_grey_levels(picture, low, high) for picture in pictures.values()]
+    width = grey[0].shape[1]
+    text = Text((" " * GAP).join(title[:width].ljust(width) for title in pictures) + "\n")
+    for row in range(0, grey[0].shape[0], 2):
+        for position, picture in enumerate(grey):
+            text.append(" " * (GAP if position else 0))
+            for upper, lower in zip(picture[row], picture[row + 1], strict=True):
+                text.append(HALF, f"rgb({upper},{upper},{upper}) on rgb({lower},{lower},{lower})")
+        text.append("\n")
+    return text
 
 
-def size(count: float) -> str:
-    """A number of bytes as a person would write it: two digits and a unit."""
-    for unit, bytes_ in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= bytes_:
-            amount = count / bytes_
-            return f"{amount:.1f} {unit}" if amount < 9.95 else f"{amount:.0f} {unit}"
-    return f"{count:.0f} bytes"
-
-
-def duration(seconds: float) -> str:
-    """A time as a person would say it."""
-    if seconds < 99.5:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 99.5 * 60 else f"{seconds / 3600:.1f} h"
+def _grey_levels(picture: NDArray[Any], low: float, high: float) -> NDArray[np.uint8]:
+    grey = np.clip((picture - low) / (high - low), 0.0, 1.0) * 255
+    if grey.shape[0] % 2:
+        grey = np.vstack((grey, np.zeros((1, grey.shape[1]))))
+    return grey.astype(np.uint8)

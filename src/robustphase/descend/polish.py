@@ -35,8 +35,7 @@ from robustphase.likelihood.noise import (
     renew,
 )
 from robustphase.rows.data import Data, as_columns
-from robustphase.rows.passes import abs2, adjoint_block, project_block
-from robustphase.rows.slices import NUMBERS, in_slices
+from robustphase.rows.passes import NUMBERS, abs2, adjoint_block, in_slices, project_block
 from robustphase.rows.source import Array, InBulk, Kernel, Parts
 
 #: Weights of the background, the logarithm of the scale, tails, skew and share of bad samples when steps are compared with

@@ -15,9 +15,7 @@ from robustphase.descend.objective import evaluate, real_unknowns
 from robustphase.descend.relaxation import Relaxation
 from robustphase.likelihood import mixture_weights, residual_scales
 from robustphase.rows.data import Data, as_columns
-from robustphase.rows.passes import abs2, adjoint_block, multiply_block
-from robustphase.rows.scratch import in_single_precision
-from robustphase.rows.slices import in_slices
+from robustphase.rows.passes import abs2, adjoint_block, in_single_precision, in_slices, multiply_block
 from robustphase.rows.source import Array, Parts
 
 #: Responses and predictions beyond this many units are that many: their squares still fit into single precision.

@@ -10,22 +10,21 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import product
-from numbers import Integral
 from typing import Any, TypeAlias
 
-from joblib import Parallel, delayed, parallel_config  # type: ignore[import-untyped]
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
 from robustphase import simulate
 from robustphase.experiments.comparison import Comparison
-from robustphase.experiments.ledger import Ledger
 from robustphase.experiments.methods import Method, find_methods, read_answer
-from robustphase.experiments.oracle import oracle_signal
-from robustphase.experiments.runs import Run, Settings, WorldKey, make_run
+from robustphase.experiments.oracle import oracle_least_squares
+from robustphase.experiments.parallel import in_processes, worker_count
+from robustphase.experiments.store import Run, RunStore, Settings, WorldKey, make_run
 from robustphase.population import distance
 
 Progress: TypeAlias = Callable[[int, int, str], None]
@@ -109,8 +108,8 @@ def compare(
     chosen = find_methods(methods)
     settings = Settings(int(n), int(m), float(noise_std), float(noise_mean))
     worlds = list_worlds(attacks, contaminations, noises, seeds)
-    ledger = None if out is None else Ledger(out, settings, _version())
-    done = {(run.method, run.world): run for run in ledger.finished} if ledger else {}
+    store = None if out is None else RunStore(out, settings, _version())
+    done = {(run.method, run.world): run for run in store.finished} if store else {}
     tasks = [(w, rest) for w in worlds if (rest := {k: v for k, v in chosen.items() if (k, w) not in done})]
 
     def collected() -> Comparison:
@@ -118,16 +117,17 @@ def compare(
 
     finished = len(worlds) - len(tasks)
     try:
-        with closing(_run_tasks(tasks, settings, workers)) as batches:
+        work = partial(_run_task, settings=settings)
+        with closing(in_processes(work, tasks, worker_count(workers), ordered=False)) as batches:
             for runs in batches:
-                if ledger is not None:
-                    ledger.append(runs)
+                if store is not None:
+                    store.append(runs)
                 done.update({(run.method, run.world): run for run in runs})
                 finished += 1
                 if progress is not None:
                     progress(finished, len(worlds), f"{runs[0].attack}, contamination {runs[0].contamination:g}")
     except KeyboardInterrupt as interrupt:
-        kept = f" They are in {ledger.path.name}; the same call continues from there." if ledger is not None else ""
+        kept = f" They are in {store.path.name}; the same call continues from there." if store is not None else ""
         raise ComparisonInterrupted(
             f"interrupted after {finished} of {len(worlds)} worlds; finished runs are kept.{kept}", collected()
         ) from interrupt
@@ -157,6 +157,10 @@ def list_worlds(
     return worlds
 
 
+def _run_task(task: Task, settings: Settings) -> list[Run]:
+    return run_world(*task, settings)
+
+
 def run_world(world: WorldKey, methods: Mapping[str, Method | None], settings: Settings) -> list[Run]:
     """Make a world and run every method on it, one after the other, each on its own copy of the samples."""
     data = simulate.make_world(
@@ -170,8 +174,7 @@ def run_world(world: WorldKey, methods: Mapping[str, Method | None], settings: S
         seed=world.seed,
     )
     known = settings.noise_mean == 0.0
-    best = oracle_signal(data, noise_mean_known=known)
-    oracle_error = distance(best, data.truth, relative=True)
+    oracle_error = distance(_oracle(data, known), data.truth, relative=True)
     runs = []
     for name, method in methods.items():
         error, seconds, converged, message = _attempt(method, data, known)
@@ -198,7 +201,7 @@ def _attempt(method: Method | None, data: simulate.World, known: bool) -> tuple[
         began = time.process_time()
         try:
             if method is None:
-                answer: Any = oracle_signal(data, noise_mean_known=known)
+                answer: Any = _oracle(data, known)
             else:
                 answer = method(A, y, data.contamination, known)
             seconds = time.process_time() - began
@@ -209,32 +212,9 @@ def _attempt(method: Method | None, data: simulate.World, known: bool) -> tuple[
     return distance(signal, data.truth, relative=True), seconds, converged, advice[-1] if advice else ""
 
 
-def _run_tasks(tasks: list[Task], settings: Settings, workers: int | None) -> Generator[list[Run]]:
-    """Batches of runs, one per world, as they are finished."""
-    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, Integral) or workers < 1):
-        raise ValueError(
-            f"workers must be a positive integer or None, got {workers!r}. Pass workers=1 to stay in one process."
-        )
-    processes = min(os.cpu_count() or 1 if workers is None else int(workers), len(tasks))
-    if processes <= 1:
-        for world, methods in tasks:
-            with threadpool_limits(1):
-                runs = run_world(world, methods, settings)
-            yield runs
-        return
-    with parallel_config("loky", inner_max_num_threads=1):
-        # Not as a context: a pool that is kept for further calls would start new workers when it is stopped.
-        batches = Parallel(processes, return_as="generator_unordered")(
-            delayed(run_world)(world, methods, settings) for world, methods in tasks
-        )
-    try:
-        for runs in batches:
-            yield runs
-    finally:
-        with warnings.catch_warnings():
-            # The pool's advice about unused work is not for somebody who has pressed Ctrl-C.
-            warnings.simplefilter("ignore", UserWarning)
-            batches.close()
+def _oracle(data: simulate.World, known: bool) -> NDArray[Any]:
+    clean = data.clean
+    return oracle_least_squares(data.A[clean], data.y[clean], data.truth, background=None if known else data.noise_mean)
 
 
 def _several(values: Any) -> list[Any]:

@@ -14,7 +14,8 @@ import numpy as np
 
 from robustphase.atomic import replacing
 from robustphase.experiments.methods import ORACLE, OURS
-from robustphase.experiments.runs import Run, WorldKey
+from robustphase.experiments.store import Run, WorldKey
+from robustphase.formatting import short_number
 
 #: The method in whose time all times are given.
 PLAIN = "wirtinger_flow"
@@ -127,10 +128,10 @@ class Comparison:
         by = (by,) if isinstance(by, str) else tuple(by)
         columns: dict[str, Callable[[Group], str]] = {
             "survived": lambda g: f"{g.survived} of {g.runs} ({g.survival:.0%})",
-            "median ratio": lambda g: short(g.median_ratio),
-            "worst ratio": lambda g: short(g.worst_ratio),
-            "median seconds": lambda g: short(g.median_seconds),
-            "time / Wirtinger flow": lambda g: short(g.time_ratio),
+            "median ratio": lambda g: short_number(g.median_ratio),
+            "worst ratio": lambda g: short_number(g.worst_ratio),
+            "median seconds": lambda g: short_number(g.median_seconds),
+            "time / Wirtinger flow": lambda g: short_number(g.time_ratio),
             "raised": lambda g: str(g.raised) if g.raised else "",
         }
         groups = self.summary(by)
@@ -193,16 +194,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table in Markdown."""
     lines = [list(head), ["---"] * len(head), *map(list, rows)]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
-
-
-def short(value: float) -> str:
-    """A number with two or three digits; nothing where there is none."""
-    if np.isnan(value):
-        return ""
-    if np.isinf(value):
-        return "∞"
-    size = abs(value)
-    return f"{value:.0f}" if 100 <= size < 1e5 else f"{value:.2f}" if 0.1 <= size < 100 else f"{value:.2g}"
 
 
 def _summarise(key: dict[str, Any], runs: list[Run], plain: dict[WorldKey, float]) -> Group:

@@ -11,38 +11,46 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robustphase import simulate
-
 #: Most Gauss-Newton steps, and the relative step at which they stop.
 STEPS, SETTLED = 30, 1e-10
 
 
-def oracle_signal(world: simulate.World, *, noise_mean_known: bool) -> NDArray[Any]:
-    """Least squares on the clean samples of a real world, by Gauss-Newton steps from the truth.
+def oracle_least_squares(
+    A: NDArray[Any], y: NDArray[Any], truth: NDArray[Any], *, background: float | None = None
+) -> NDArray[Any]:
+    """Least squares on clean samples, by Gauss-Newton steps from the truth.
 
     Parameters
     ----------
-    world : World
-        With the truth and the touched samples.
-    noise_mean_known : bool
-        Whether the noise is known to have mean zero; otherwise a background is fitted as well.
+    A : ndarray of shape (m, n)
+        Covariates of the clean samples, real or complex.
+    y : ndarray of shape (m,)
+        Their responses.
+    truth : ndarray of shape (n,)
+        Where to start.
+    background : float, optional
+        The noise mean, from which a background is fitted as well. Default: none is.
 
     Returns
     -------
     ndarray of shape (n,)
     """
-    A, y, x = world.A[world.clean], world.y[world.clean], world.truth
-    background = 0.0 if noise_mean_known else world.noise_mean
+    x, constant = truth, background or 0.0
+    with_background = [] if background is None else [np.ones((y.size, 1))]
     for _ in range(STEPS):
         projections = A @ x
-        design = 2.0 * projections[:, None] * A
-        if not noise_mean_known:
-            design = np.hstack((design, np.ones((y.size, 1))))
+        slopes = 2.0 * projections.conj()[:, np.newaxis] * A
+        parts = [slopes.real, -slopes.imag] if np.iscomplexobj(slopes) else [slopes]
+        design = np.hstack((*parts, *with_background))
         # Normal equations: the design is well conditioned, and this is the cost of every world.
-        step = np.linalg.solve(design.T @ design, design.T @ (y - projections**2 - background))
-        x = x + step[: x.size]
-        if not noise_mean_known:
-            background += float(step[-1])
+        normal = design.T @ design
+        if len(parts) == 2:
+            # The phase is free: held by a term of its own, which the right side knows nothing of, it stays as it is.
+            phase = np.concatenate((-x.imag, x.real, np.zeros(len(with_background))))
+            normal += np.outer(phase, phase) * normal.trace() / (2 * x.size * (phase @ phase))
+        step = np.linalg.solve(normal, design.T @ (y - np.abs(projections) ** 2 - constant))
+        x = x + (step[: x.size] if len(parts) == 1 else step[: x.size] + 1j * step[x.size : 2 * x.size])
+        constant += float(step[-1]) if with_background else 0.0
         if np.linalg.norm(step) <= SETTLED * np.linalg.norm(x):
             break
     return x

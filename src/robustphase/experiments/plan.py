@@ -1,34 +1,55 @@
 """Before measuring: how many samples, what error, at what cost.
 
-Three questions with three kinds of answers. *Accuracy* follows from closed forms (`accuracy`), with one constant for the
-efficiency of the engine and one for what the worst known adversary adds. *Recovery*, whether the signal is found at all, has the
-shape of the theorems with constants calibrated by experiment (`requirements`). *Cost* is counted in reads of the data, whose
-speed is measured on the machine at hand (`machine`).
+Three questions with three kinds of answers. *Accuracy* follows from closed forms (`theory`), with one constant for the
+efficiency of the engine and one for what the worst known adversary adds. *Recovery*, whether the signal is found at all, has
+the shape of the theorems with constants calibrated by experiment (`theory` too). *Cost* is counted in reads of the data: the
+engine reads it a number of times that hardly depends on the problem, so its time is that number times the time of a read,
+which is measured here on a small array in a few milliseconds, with the pass and the threads that a fit would use.
 """
 
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from dataclasses import dataclass, field
+from functools import cache
 from numbers import Integral, Real
 from typing import Any
 
-from robustphase.experiments.accuracy import FARTHEST, confidence_factor, floor, least_squares_error
-from robustphase.experiments.machine import PASSES, machine_speed, predicted_bytes, predicted_seconds
-from robustphase.experiments.requirements import (
+import numpy as np
+
+from robustphase import rows
+from robustphase.experiments.theory import (
     EFFICIENCY,
+    FARTHEST,
     PaperRequirement,
     breakdown,
+    confidence_factor,
     excess_error,
+    floor,
+    least_squares_error,
     paper_requirement,
     samples_for_recovery,
 )
+from robustphase.formatting import in_bytes, number
 
 #: Where the constants were measured: fewest unknowns, most noise, and most contamination as a share of the breakdown.
 FEWEST_UNKNOWNS, MOST_NOISE, MOST_OF_BREAKDOWN = 25, 0.7, 0.75
 #: No plan is made for more samples than this.
 MOST_SAMPLES = 10**15
+#: Passes over the data of a fit (measured: 44 to 76).
+PASSES = 45
+#: A pass takes as long as reading the covariates so many times (most carry several vectors) ...
+READS_PER_PASS = 3.0
+#: ... and so many bytes per sample (elementwise work), and a fit so many seconds whatever its size.
+BYTES_PER_PASS, OVERHEAD = 2000.0, 0.05
+#: Working memory per sample, per unknown and of the blocks, beside the data.
+BYTES_PER_SAMPLE, BYTES_PER_UNKNOWN, BYTES_OF_BLOCKS = 320, 4800, 1_000_000
+#: Size of the array that is read to measure the speed, and how often.
+TRIAL_BYTES, TRIALS = 2**24, 5
+#: Bytes of a covariate.
+ITEM = 8
 
 
 class PlanWarning(UserWarning):
@@ -100,26 +121,26 @@ class Plan:
         return self.samples is not None and self.m >= self.samples
 
     def __str__(self) -> str:
-        aim = "" if self.target_error is None else f" and for an error of {_number(self.target_error)}"
+        aim = "" if self.target_error is None else f" and for an error of {number(self.target_error)}"
         needed = (
             "no number suffices"
             if self.samples is None
             else f"{self.samples:,} ({self.samples / self.n:.1f} per unknown)"
         )
         lines = [
-            f"{self.n} unknowns, noise {_number(self.noise_std)} ‖x‖², contamination {self.contamination:.1%}, "
+            f"{self.n} unknowns, noise {number(self.noise_std)} ‖x‖², contamination {self.contamination:.1%}, "
             f"confidence {1 - self.delta:.4g}, noise mean {self.noise_mean}",
             f"samples needed to find the signal{aim}: {needed}",
             f"with {self.m:,} samples the relative error is",
-            f"  typically                                {_number(self.typical_error)}",
-            f"  under every adversary that we know       {_number(self.error)} at most, with probability {1 - self.delta:.4g}",
-            f"  under the best adversary there can be    {_number(self.worst_error)}, of which {_number(self.floor)} cannot be "
+            f"  typically                                {number(self.typical_error)}",
+            f"  under every adversary that we know       {number(self.error)} at most, with probability {1 - self.delta:.4g}",
+            f"  under the best adversary there can be    {number(self.worst_error)}, of which {number(self.floor)} cannot be "
             "avoided by any method",
             f"contamination at which this noise lets some adversary win: {self.breakdown:.1%}",
-            f"the paper asks, with constants of one, for {_count(self.paper.start_by_covariance)} samples to start "
-            f"(Theorem {self._theorem(2)}; {_count(self.paper.start_by_means)} by Theorem {self._theorem(1)}) "
-            f"and {_count(self.paper.descent)} for each step (Theorem {self._theorem(3)})",
-            f"cost of a fit here: about {self.passes} passes, {_number(self.seconds)} s, {_size(self.bytes)} of memory",
+            f"the paper asks, with constants of one, for {math.ceil(self.paper.start_by_covariance):,} samples to start "
+            f"(Theorem {self._theorem(2)}; {math.ceil(self.paper.start_by_means):,} by Theorem {self._theorem(1)}) "
+            f"and {math.ceil(self.paper.descent):,} for each step (Theorem {self._theorem(3)})",
+            f"cost of a fit here: about {self.passes} passes, {number(self.seconds)} s, {in_bytes(self.bytes)} of memory",
             *(f"careful: {warning}" for warning in self.warnings),
         ]
         return "\n".join(lines)
@@ -308,27 +329,40 @@ def _whole(name: str, value: Any, *, least: int) -> int:
 
 
 def _real(name: str, value: Any, least: float, below: float, *, open_below: bool = False) -> float:
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-    if not least <= number < below or (open_below and number == least):
+    found = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if not least <= found < below or (open_below and found == least):
         span = f"{'(' if open_below else '['}{least:g}, {'∞' if math.isinf(below) else f'{below:g}'})"
         hint = ""
-        if name == "contamination" and 1 <= number < 50:
-            hint = f" Did you mean {number / 100:g} ({number:g} percent)?"
+        if name == "contamination" and 1 <= found < 50:
+            hint = f" Did you mean {found / 100:g} ({found:g} percent)?"
         raise ValueError(f"{name} must be a number in {span}, got {value!r}.{hint}")
-    return number
+    return found
 
 
-def _number(value: float) -> str:
-    return f"{value:.3g}"
+def read_speed() -> float:
+    """Bytes per second at which a pass reads covariates from memory; the best of a few trials."""
+    columns = 256
+    covariates = np.ones((TRIAL_BYTES // (ITEM * columns), columns))
+    source, vector = rows.as_source(covariates), np.ones(columns)
+    best = np.inf
+    for _ in range(TRIALS):
+        began = time.perf_counter()
+        rows.project(source, vector)
+        best = min(best, time.perf_counter() - began)
+    return covariates.nbytes / best
 
 
-def _count(value: float) -> str:
-    return f"{math.ceil(value):,}"
+@cache
+def machine_speed() -> float:
+    """`read_speed`, measured once."""
+    return read_speed()
 
 
-def _size(count: float) -> str:
-    for unit in ("bytes", "kB", "MB", "GB", "TB"):
-        if count < 1000 or unit == "TB":
-            break
-        count /= 1000
-    return f"{count:.3g} {unit}"
+def predicted_seconds(n: int, m: int, speed: float) -> float:
+    """Time of a fit to n unknowns and m samples in memory, on a machine that reads ``speed`` bytes per second."""
+    return OVERHEAD + PASSES * m * (READS_PER_PASS * ITEM * n + BYTES_PER_PASS) / speed
+
+
+def predicted_bytes(n: int, m: int) -> int:
+    """Memory of a fit, the data included."""
+    return m * (ITEM * (n + 1) + BYTES_PER_SAMPLE) + BYTES_PER_UNKNOWN * n + BYTES_OF_BLOCKS

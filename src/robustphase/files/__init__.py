@@ -17,8 +17,7 @@ from robustphase.files.fingerprint import fingerprint
 from robustphase.files.memory import checkpoint_needed, memory_needed
 from robustphase.files.opening import StoredSamples, open_samples
 from robustphase.files.saving import save_samples
-from robustphase.rows.errors import DataError
-from robustphase.rows.limits import available_memory
+from robustphase.rows.io.limits import DataError, available_memory
 
 __all__ = [
     "CheckpointError",

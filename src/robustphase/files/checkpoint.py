@@ -29,8 +29,8 @@ import robustphase
 from robustphase.atomic import NotRegularFileError, open_regular, require_regular, write_text, written_for
 from robustphase.files.fingerprint import fingerprint
 from robustphase.files.passes import read_pass, write_pass
-from robustphase.rows import JournalledRows, Parts, RowSource, as_source
-from robustphase.rows.errors import DataError, reason
+from robustphase.rows import Parts, ReplayedRows, RowSource, as_source
+from robustphase.rows.io.limits import DataError, reason
 from robustphase.rows.passes import rows_at
 from robustphase.rows.source import Array
 from robustphase.rows.threads import allowed_threads
@@ -67,7 +67,7 @@ def checkpointed(
     interval: float = INTERVAL,
     resume: bool = True,
     keep: bool = False,
-) -> Iterator[JournalledRows]:
+) -> Iterator[ReplayedRows]:
     """Rows to fit a model to, whose passes are kept in a folder: after a kill, the same lines go on where they were.
 
     The answer is that of a fit which was not interrupted, bit for bit: passes already made are answered from the folder, and
@@ -94,7 +94,7 @@ def checkpointed(
 
     Yields
     ------
-    JournalledRows
+    ReplayedRows
         What to give to ``fit`` in place of the covariates. Its attribute ``recalled`` counts the passes that needed no work.
 
     Raises
@@ -117,7 +117,7 @@ def checkpointed(
     source = as_source(covariates)
     checkpoint = Checkpoint(folder, problem_of(model, source, responses), interval=interval, resume=resume)
     try:
-        yield JournalledRows(source, checkpoint)
+        yield ReplayedRows(source, checkpoint)
     except BaseException as error:
         if isinstance(error, (ValueError, TypeError)) and not isinstance(error, DataError) and not checkpoint.resumed:
             checkpoint.remove()
@@ -134,7 +134,7 @@ def checkpointed(
 
 
 class Checkpoint:
-    """The passes of one fit in a folder; a :class:`~robustphase.rows.journal.Journal`.
+    """The passes of one fit in a folder; a :class:`~robustphase.rows.replay.ReplayLog`.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ class Checkpoint:
         return True
 
     def recall(self, number: int, call: str) -> Parts | None:
-        """The result of a pass, if it is on the disk and asks for the same; see :class:`~robustphase.rows.journal.Journal`."""
+        """The result of a pass, if it is on the disk and asks for the same; see :class:`~robustphase.rows.replay.ReplayLog`."""
         if not self._following or not self.resumed:
             return None
         found = read_pass(self._path(number), number)
@@ -231,7 +231,7 @@ class Checkpoint:
         return None
 
     def record(self, number: int, call: str, parts: Parts) -> None:
-        """Keep the result of a pass; see :class:`~robustphase.rows.journal.Journal`."""
+        """Keep the result of a pass; see :class:`~robustphase.rows.replay.ReplayLog`."""
         if not self._keeping:
             return
         size = sum(array.nbytes for array in (*parts.sums, *parts.rows))

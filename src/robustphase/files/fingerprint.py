@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from robustphase.rows import JournalledRows, as_source
+from robustphase.rows import ReplayedRows, as_source
 from robustphase.rows.blocked import BlockedRows
 
 #: Up to this size all of the covariates enter the fingerprint; beyond it this many parts of this size.
@@ -36,7 +36,7 @@ def fingerprint(covariates: Any, responses: Any) -> str:
     'ce41def15b6e'
     """
     source = as_source(covariates)
-    if isinstance(source, JournalledRows):
+    if isinstance(source, ReplayedRows):
         source = source.source
     if not isinstance(source, BlockedRows):
         raise TypeError(f"a fingerprint needs rows that can be read in any order, got {type(source).__name__}.")

@@ -6,8 +6,8 @@ from typing import Any
 
 from robustphase.rows import as_source
 from robustphase.rows.blocked import BLOCK_BYTES, MAX_BLOCK_ROWS
-from robustphase.rows.readahead import PIECES_AHEAD, ReadAheadRows
-from robustphase.rows.slices import NUMBERS
+from robustphase.rows.io.prefetch import PIECES_AHEAD, ReadAheadRows
+from robustphase.rows.passes import NUMBERS
 from robustphase.rows.threads import allowed_threads
 
 #: Candidates that the default engine races together, each with a residual per sample in single precision.

@@ -12,10 +12,10 @@ import numpy as np
 
 from robustphase.files.fingerprint import fingerprint
 from robustphase.files.responses import RESPONSES, read_notes, read_responses, read_truth, stored_bytes
+from robustphase.formatting import in_bytes
 from robustphase.rows import RowSource
-from robustphase.rows.errors import DataError, reason
-from robustphase.rows.formats import COVARIATES, kind_of, open_rows_at
-from robustphase.rows.limits import in_bytes
+from robustphase.rows.io.limits import DataError, reason
+from robustphase.rows.opening import COVARIATES, kind_of, open_rows_at
 from robustphase.rows.source import Array
 
 KINDS = {"npy": ".npy", "npz": ".npz", "hdf5": "HDF5", "zarr": "zarr", "parquet": "parquet"}

@@ -10,18 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from robustphase.rows.disk import PlainFile
-from robustphase.rows.errors import DataError, reason
-from robustphase.rows.formats import kind_of
-from robustphase.rows.hdf5 import find_dataset, open_hdf5, read_hdf5_array
-from robustphase.rows.hdf5 import name_of as dataset_name
-from robustphase.rows.limits import check_room
-from robustphase.rows.npy import read_npy_header
-from robustphase.rows.npz import npz_names, read_npz_array, read_npz_header
-from robustphase.rows.parquet import open_parquet, read_parquet_column
+from robustphase.rows.io.hdf5 import find_dataset, open_hdf5, read_hdf5_array
+from robustphase.rows.io.hdf5 import name_of as dataset_name
+from robustphase.rows.io.limits import DataError, check_room, reason
+from robustphase.rows.io.npy import PlainFile, npz_names, read_npy_header, read_npz_array, read_npz_header
+from robustphase.rows.io.parquet import open_parquet, read_parquet_column
+from robustphase.rows.io.zarr import find_array, open_zarr, read_zarr_array
+from robustphase.rows.io.zarr import name_of as array_name
+from robustphase.rows.opening import kind_of
 from robustphase.rows.source import Array
-from robustphase.rows.zarr_arrays import find_array, open_zarr, read_zarr_array
-from robustphase.rows.zarr_arrays import name_of as array_name
 
 #: Names of the responses, of the truth, and of the notes in files that hold several arrays.
 RESPONSES, TRUTH, NOTES = "y", "truth", "metadata"

@@ -15,10 +15,10 @@ from robustphase.atomic import replacing
 from robustphase.files.responses import NOTES, RESPONSES, TRUTH
 from robustphase.rows import as_source
 from robustphase.rows.blocked import BLOCK_BYTES, BlockedRows
-from robustphase.rows.errors import DataError, require
-from robustphase.rows.formats import COVARIATES
+from robustphase.rows.io.limits import DataError, require
+from robustphase.rows.io.zarr import is_zarr
+from robustphase.rows.opening import COVARIATES
 from robustphase.rows.source import Array
-from robustphase.rows.zarr_arrays import is_zarr
 
 
 def save_samples(

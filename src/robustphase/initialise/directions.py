@@ -21,9 +21,9 @@ import numpy as np
 
 from robustphase.initialise.screening import largest_energy
 from robustphase.rows import RowSource
-from robustphase.rows.passes import multiply_block
-from robustphase.rows.scratch import in_single_precision, scratch
+from robustphase.rows.passes import in_single_precision, multiply_block
 from robustphase.rows.source import Array, Parts
+from robustphase.rows.threads import scratch
 
 BINS = 10
 #: Groups of bins, as ranges: low, middle and high responses, overlapping.

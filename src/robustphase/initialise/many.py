@@ -12,9 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robustphase.rows import RowSource
-from robustphase.rows.passes import adjoint_block
-from robustphase.rows.scratch import in_single_precision
-from robustphase.rows.slices import in_slices
+from robustphase.rows.passes import adjoint_block, in_single_precision, in_slices
 from robustphase.rows.source import Array, Parts
 
 #: Ranks below and above count as these.

@@ -123,8 +123,8 @@ class ColumnClouds:
             sums *= 1 / np.sqrt(2)
             return kernel(differences, sums, *rest)
 
-        strands = 2 if self.paired else 1
-        return self.source.reduce(on_pairs if self.paired else on_rows, (self._scale, *per_point), strands=strands)
+        pairing = 2 if self.paired else 1
+        return self.source.reduce(on_pairs if self.paired else on_rows, (self._scale, *per_point), pairing=pairing)
 
     def mean(self, weights: Array) -> Array:
         """Weighted mean of every cloud: weights (count, k), result (n, k)."""

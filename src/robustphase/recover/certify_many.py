@@ -11,8 +11,7 @@ import numpy as np
 from robustphase.means import MeanResult
 from robustphase.recover.certificate import DEPTH, Certificate, judge_gradient
 from robustphase.rows import RowSource, project
-from robustphase.rows.passes import abs2, adjoint_block, project_block
-from robustphase.rows.slices import in_slices
+from robustphase.rows.passes import abs2, adjoint_block, in_slices, project_block
 from robustphase.rows.source import Array, Parts
 
 _TINY = float(np.finfo(np.float64).tiny)

@@ -7,27 +7,32 @@ coefficients ``C``, and adds ``Bᴴ C`` to a running sum. The block is read from
 
 Three ideas, one module each:
 
-* a :class:`RowSource` knows how to sweep (``source``; ``memory`` is the in-memory form, others only read blocks);
+* a :class:`RowSource` knows how to sweep (``source``; ``blocked`` sweeps whatever can be read in any range of rows);
 * :func:`project`, :func:`adjoint`, :func:`sweep` and the two loss gradients are the passes over a source (``passes``);
 * :class:`ScaledRows` is a cloud of points ``c_j a_j`` that exists only as a source and a vector of scales (``views``):
   every vector the paper averages is one, and robust means need nothing but its five passes.
 
-``formats`` opens files (``npy``, ``npz``, ``hdf5``, ``zarr_arrays``, ``parquet``) as sources that read ahead (``readahead``).
-``dask_arrays`` leaves the rows on the workers of a cluster (``cluster``, ``placement``, ``shards``) and sends them the kernels
-(``parcels``). ``extremes`` finds rows too large to square; ``wrapped`` hides them, turns the rows, or moves the origin.
-``operators`` takes linear operators, whose rows nobody can look at. ``journal`` remembers the passes of a run, so that it can go
-on after it was cut off.
+``opening`` makes a source of what the user has: arrays, linear operators, whose rows nobody can look at (``operators``),
+files that are read ahead of the computation (``io``), and arrays on the workers of a cluster (``dask``). ``wrapped`` hides
+rows, turns them, or moves the origin. ``replay`` remembers the passes of a run, so that it can go on after it was cut off.
 """
 
-from robustphase.rows.dask_arrays import DaskRows
-from robustphase.rows.errors import DataError
-from robustphase.rows.extremes import extreme_rows, row_peaks
-from robustphase.rows.formats import open_rows_at
-from robustphase.rows.journal import JournalledRows
-from robustphase.rows.memory import MemoryRows
-from robustphase.rows.opening import as_source
+from robustphase.rows.blocked import MemoryRows
+from robustphase.rows.dask.source import DaskRows
+from robustphase.rows.io.limits import DataError
+from robustphase.rows.opening import as_source, open_rows_at
 from robustphase.rows.operators import OperatorRows
-from robustphase.rows.passes import adjoint, paired_loss_gradient, project, rows_at, squared_loss_gradient, sweep
+from robustphase.rows.passes import (
+    adjoint,
+    extreme_rows,
+    paired_loss_gradient,
+    project,
+    row_peaks,
+    rows_at,
+    squared_loss_gradient,
+    sweep,
+)
+from robustphase.rows.replay import ReplayedRows
 from robustphase.rows.source import Parts, RowSource
 from robustphase.rows.views import ScaledRows
 from robustphase.rows.wrapped import MaskedRows, ShiftedRows, TransformedRows
@@ -35,11 +40,11 @@ from robustphase.rows.wrapped import MaskedRows, ShiftedRows, TransformedRows
 __all__ = [
     "DaskRows",
     "DataError",
-    "JournalledRows",
     "MaskedRows",
     "MemoryRows",
     "OperatorRows",
     "Parts",
+    "ReplayedRows",
     "RowSource",
     "ScaledRows",
     "ShiftedRows",

@@ -1,7 +1,12 @@
-"""Sources that can read any range of rows: cache-sized blocks, threads over contiguous stretches of them."""
+"""Sources that can read any range of rows: cache-sized blocks, threads over contiguous stretches of them.
+
+Arrays in memory and memory maps are read as views. A map that the user made is used as it is, without copies; the system is
+told which pages come next.
+"""
 
 from __future__ import annotations
 
+import mmap
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -9,7 +14,7 @@ from threading import Lock
 
 import numpy as np
 
-from robustphase.rows.source import Array, InBulk, Kernel, Parts, RowSource
+from robustphase.rows.source import NATIVE_DTYPES, Array, InBulk, Kernel, Parts, RowSource, add_sums
 from robustphase.rows.threads import allowed_threads, run_in_threads, single_threaded_blas
 
 #: Bytes of ``A`` in one block: small enough to be still in a core's cache when the second product comes to it, large
@@ -23,6 +28,8 @@ MAX_BLOCK_ROWS = 8192
 BULK_BYTES, MAX_BULK_ROWS = 64 << 20, 1 << 15
 #: Below this much data per thread, starting a thread costs more than it saves.
 MIN_BYTES_PER_THREAD = 2 << 20
+#: Blocks of a memory map that the system is asked to read in advance.
+BLOCKS_AHEAD = 2
 
 
 class BlockedRows(RowSource):
@@ -55,42 +62,46 @@ class BlockedRows(RowSource):
     def read(self, start: int, stop: int) -> Array:
         """Rows ``start`` to ``stop`` (exclusive) as an array of :attr:`dtype`; the caller does not write to it."""
 
-    def _rows_per_block(self, strands: int, *, in_bulk: bool = False) -> int:
+    def _rows_per_block(self, pairing: int, *, in_bulk: bool = False) -> int:
         if self.block_rows is not None:
             return self.block_rows
-        row_bytes = max(1, self.shape[1] * self.dtype.itemsize * strands)
+        row_bytes = max(1, self.shape[1] * self.dtype.itemsize * pairing)
         if in_bulk and self.reads_views:
             return min(max(MIN_BLOCK_ROWS, BULK_BYTES // row_bytes), MAX_BULK_ROWS)
         return min(max(MIN_BLOCK_ROWS, BLOCK_BYTES // row_bytes), MAX_BLOCK_ROWS)
 
-    def _stretches(self, count: int, strands: int) -> list[tuple[int, int]]:
+    def _thread_count(self, count: int, pairing: int) -> int:
+        """Threads for a pass over ``count`` rows, or pairs of them."""
+        bytes_swept = count * self.shape[1] * self.dtype.itemsize * pairing
+        return self.threads or max(1, min(allowed_threads(), bytes_swept // MIN_BYTES_PER_THREAD))
+
+    def _stretches(self, count: int, pairing: int) -> list[tuple[int, int]]:
         """Cut ``count`` rows into one contiguous stretch per thread; static, so that results repeat exactly."""
-        bytes_swept = count * self.shape[1] * self.dtype.itemsize * strands
-        threads = self.threads or max(1, min(allowed_threads(), bytes_swept // MIN_BYTES_PER_THREAD))
-        edges = np.linspace(0, count, min(threads, max(1, count)) + 1).astype(int)
+        threads = min(self._thread_count(count, pairing), max(1, count))
+        edges = np.linspace(0, count, threads + 1).astype(int)
         return [(int(low), int(high)) for low, high in pairwise(edges)]
 
-    def _blocks(self, low: int, high: int, strands: int, step: int) -> Iterable[tuple[int, int]]:
+    def _blocks(self, low: int, high: int, pairing: int, step: int) -> Iterable[tuple[int, int]]:
         """Cut a stretch into blocks of about ``step`` rows."""
         return [(start, min(start + step, high)) for start in range(low, high, step)]
 
-    def _reduce(self, kernel: Kernel, per_row: Sequence[Array], strands: int) -> Parts:
-        count = self.shape[0] // strands
-        offsets = [strand * count for strand in range(strands)]
-        step = self._rows_per_block(strands, in_bulk=isinstance(kernel, InBulk))
-        gathered = _GatheredRows(count)
+    def _reduce(self, kernel: Kernel, per_row: Sequence[Array], pairing: int) -> Parts:
+        stride = self.shape[0] // pairing
+        offsets = [member * stride for member in range(pairing)]
+        step = self._rows_per_block(pairing, in_bulk=isinstance(kernel, InBulk))
+        gathered = GatheredRows(stride)
 
         def sweep_stretch(stretch: tuple[int, int]) -> tuple[Array, ...]:
             low, high = stretch
             totals: tuple[Array, ...] = ()
-            for start, stop in self._blocks(low, high, strands, step):
+            for start, stop in self._blocks(low, high, pairing, step):
                 blocks = [self.read(offset + start, offset + stop) for offset in offsets]
                 parts = kernel(*blocks, *[values[start:stop] for values in per_row])
                 totals = add_sums(totals, parts.sums)
                 gathered.put(start, stop, parts.rows)
             return totals
 
-        stretches = self._stretches(count, strands)
+        stretches = self._stretches(stride, pairing)
         with single_threaded_blas():
             sums_of_stretches = run_in_threads(sweep_stretch, stretches)
         totals: tuple[Array, ...] = ()
@@ -99,16 +110,7 @@ class BlockedRows(RowSource):
         return Parts(totals, gathered.arrays)
 
 
-def add_sums(totals: tuple[Array, ...], parts: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Add ``parts`` to ``totals`` in place and in double precision; empty totals mean zero."""
-    if not totals:
-        return tuple(np.array(part, dtype=np.result_type(part, np.float64)) for part in parts)
-    for total, part in zip(totals, parts, strict=True):
-        total += part
-    return totals
-
-
-class _GatheredRows:
+class GatheredRows:
     """Per-sample results put together from blocks; the arrays are made when the first block tells their shapes."""
 
     def __init__(self, count: int) -> None:
@@ -124,7 +126,79 @@ class _GatheredRows:
                 self._made = True
 
     def put(self, start: int, stop: int, rows: tuple[Array, ...]) -> None:
+        """Keep the values of rows ``start`` to ``stop``."""
         if not self._made:
             self._make(rows)
         for array, values in zip(self.arrays, rows, strict=True):
             array[start:stop] = values
+
+
+class MemoryRows(BlockedRows):
+    """A NumPy array as a row source.
+
+    The array is never copied. Types other than the four native ones (integers, booleans, half precision, foreign byte
+    order) are converted block by block, in cache.
+
+    Parameters
+    ----------
+    array : ndarray of shape (m, n)
+        The rows.
+    block_rows, threads : int, optional
+        See :class:`BlockedRows`.
+    """
+
+    def __init__(self, array: Array, *, block_rows: int | None = None, threads: int | None = None) -> None:
+        super().__init__(block_rows=block_rows, threads=threads)
+        if array.ndim != 2:
+            raise ValueError(f"a row source needs a two-dimensional array, got shape {array.shape}")
+        self.array = array
+        self.shape = (array.shape[0], array.shape[1])
+        # np.dtype equality tells native from byte-swapped types; names alone do not.
+        self.reads_views = array.dtype in NATIVE_DTYPES
+        self.dtype = array.dtype if self.reads_views else np.result_type(array.dtype.newbyteorder("="), np.float32)
+        if self.dtype not in NATIVE_DTYPES:
+            raise TypeError(f"rows of dtype {array.dtype} cannot be swept; convert them to float64 or complex128 first")
+
+    def read(self, start: int, stop: int) -> Array:
+        """Rows ``start`` to ``stop``: a view, or a converted copy of a foreign type."""
+        block = self.array[start:stop]
+        return block if self.reads_views else block.astype(self.dtype)
+
+
+class MappedRows(MemoryRows):
+    """The rows of a :class:`numpy.memmap`, used in place.
+
+    Parameters
+    ----------
+    array : numpy.memmap of shape (m, n)
+        The rows; a slice of a map will do.
+    block_rows, threads : int, optional
+        See :class:`BlockedRows`.
+    """
+
+    def __init__(self, array: Array, *, block_rows: int | None = None, threads: int | None = None) -> None:
+        # Blocks that are instances of np.memmap would carry its bookkeeping through every operation.
+        super().__init__(np.asarray(array), block_rows=block_rows, threads=threads)
+        self._map = getattr(array, "_mmap", None) if array.flags.c_contiguous else None
+        self._advises = isinstance(self._map, mmap.mmap) and hasattr(self._map, "madvise")
+        if self._advises:
+            # A slice of a map keeps no note of where in the map it begins: the addresses tell.
+            self._begin = _address(array) - _address(np.frombuffer(self._map, np.uint8))  # type: ignore[arg-type]
+
+    def read(self, start: int, stop: int) -> Array:
+        """Rows ``start`` to ``stop``: a view of the map, while the system reads what follows."""
+        if self._advises:
+            self._advise(stop, stop + BLOCKS_AHEAD * (stop - start))
+        return super().read(start, stop)
+
+    def _advise(self, start: int, stop: int) -> None:
+        row_bytes = self.array.strides[0]
+        first = self._begin + min(start, self.shape[0]) * row_bytes
+        last = self._begin + min(stop, self.shape[0]) * row_bytes
+        first -= first % mmap.PAGESIZE
+        if first < last:
+            self._map.madvise(mmap.MADV_WILLNEED, first, last - first)  # type: ignore[union-attr]
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])

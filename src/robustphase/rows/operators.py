@@ -17,14 +17,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from robustphase.rows.source import Array, Kernel, Parts, RowSource
+from robustphase.rows.source import NATIVE_DTYPES, Array, Kernel, Parts, RowSource, add_sums
 from robustphase.rows.threads import allowed_threads, run_in_threads, single_threaded_blas
 
 #: Relative disagreement of the two products of an operator that is not rounding any more: in roundings of its type, at most.
 ROUNDINGS, LARGEST_DISAGREEMENT = 1e5, 0.01
 #: Random vectors from which the size of the rows is estimated.
 PROBES = 4
-NATIVE = tuple(np.dtype(kind) for kind in (np.float32, np.float64, np.complex64, np.complex128))
 
 
 def is_operator(thing: Any) -> bool:
@@ -207,13 +206,13 @@ class OperatorRows(RowSource):
         if self._origin is not None:
             self._origin._count_pass()
 
-    def _reduce(self, kernel: Kernel, per_row: Sequence[Array], strands: int) -> Parts:
-        if strands > 1:
-            # Strands cut across the blocks, so each is the whole operator with most of its products left out.
-            count = self.shape[0] // strands
+    def _reduce(self, kernel: Kernel, per_row: Sequence[Array], pairing: int) -> Parts:
+        if pairing > 1:
+            # Pairs reach across the blocks, so each is the whole operator with most of its products left out.
+            stride = self.shape[0] // pairing
             whole = OperatorBlock(self.operator, self.dtype, self.factor)
-            parts = kernel(*(whole[k * count : (k + 1) * count] for k in range(strands)), *per_row)
-            return Parts(_added((), parts.sums), tuple(np.asarray(values) for values in parts.rows))
+            parts = kernel(*(whole[k * stride : (k + 1) * stride] for k in range(pairing)), *per_row)
+            return Parts(add_sums((), parts.sums), tuple(np.asarray(values) for values in parts.rows))
         found: list[Parts | None] = [None] * len(self._blocks)
 
         def sweep_blocks(stretch: tuple[int, int]) -> tuple[Array, ...]:
@@ -221,7 +220,7 @@ class OperatorRows(RowSource):
             for index in range(*stretch):
                 start, stop = self._edges[index], self._edges[index + 1]
                 parts = kernel(self._blocks[index], *(values[start:stop] for values in per_row))
-                totals = _added(totals, parts.sums)
+                totals = add_sums(totals, parts.sums)
                 found[index] = Parts(rows=tuple(np.asarray(values) for values in parts.rows))
             return totals
 
@@ -231,7 +230,7 @@ class OperatorRows(RowSource):
             sums = run_in_threads(sweep_blocks, [(int(low), int(high)) for low, high in pairwise(edges)])
         totals: tuple[Array, ...] = ()
         for part in sums:
-            totals = _added(totals, part)
+            totals = add_sums(totals, part)
         return Parts(totals, self._joined([part.rows for part in found if part is not None]))
 
     def _joined(self, rows: list[tuple[Array, ...]]) -> tuple[Array, ...]:
@@ -247,15 +246,6 @@ class OperatorRows(RowSource):
         return tuple(joined)
 
 
-def _added(totals: tuple[Array, ...], parts: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Sums in double precision; empty totals mean zero."""
-    if not totals:
-        return tuple(np.array(part, dtype=np.result_type(part, np.float64)) for part in parts)
-    for total, part in zip(totals, parts, strict=True):
-        total += part
-    return totals
-
-
 def _shape_of(operator: Any) -> tuple[int, int]:
     shape = tuple(int(size) for size in operator.shape)
     if len(shape) != 2:
@@ -269,7 +259,7 @@ def _dtype_of(operator: Any, n: int) -> np.dtype[Any]:
     declared = getattr(operator, "dtype", None)
     dtype = np.asarray(operator.matvec(np.zeros(n))).dtype if declared is None else np.dtype(declared)
     dtype = np.result_type(dtype, np.float32) if dtype.kind in "fciub" else dtype
-    if dtype not in NATIVE:
+    if dtype not in NATIVE_DTYPES:
         raise TypeError(f"A must hold numbers in single or double precision, got an operator of dtype {dtype}.")
     return dtype
 

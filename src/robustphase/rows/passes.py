@@ -1,4 +1,6 @@
-"""The passes over a source: projections, weighted sums, and the fused ones that read a block once.
+"""The passes over a source, and what their kernels do to a block.
+
+Projections, weighted sums, and the fused passes that read a block once.
 
 The rows of ``A`` are the ``aᴴ`` (for real data simply the ``aᵀ``), so ``A V`` holds the inner products ``aᴴ v`` and
 ``Aᴴ C`` sums the vectors ``c a``. Projections, coefficients and sums are double precision whatever the type of ``A``;
@@ -12,10 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robustphase.rows.blocked import MIN_BLOCK_ROWS
 from robustphase.rows.operators import OperatorBlock
-from robustphase.rows.source import Array, Parts, RowSource
+from robustphase.rows.source import Array, Kernel, Parts, RowSource
+from robustphase.rows.threads import scratch
 
 DOUBLE = (np.dtype(np.float64), np.dtype(np.complex128))
+#: Numbers of one array of a slice: a handful of such arrays fit the cache of a core.
+NUMBERS = 1 << 16
 
 
 def project_block(block: Array | OperatorBlock, vectors: Array) -> Array:
@@ -52,6 +58,47 @@ def _in_type_of(block: Array, values: Array) -> Array:
         return values
     dtype = np.result_type(block.dtype, np.complex64) if np.iscomplexobj(values) else block.dtype
     return values.astype(dtype, copy=False)
+
+
+def abs2(values: Array) -> Array:
+    """``|v|²`` without the square root that ``abs`` takes."""
+    squares: Array = values.real**2 + values.imag**2 if values.dtype.kind == "c" else values * values
+    return squares
+
+
+def in_single_precision(block: Array) -> Array:
+    """The block in single precision, in memory that the next block of this thread overwrites.
+
+    Rows of an operator come as they are: their products follow the precision of the vectors, where the operator allows.
+    """
+    if isinstance(block, OperatorBlock):
+        return block
+    single = np.dtype(np.complex64 if block.dtype.kind == "c" else np.float32)
+    if block.dtype == single:
+        return block
+    rounded = scratch("single", block.shape, single)
+    rounded[...] = block
+    return rounded
+
+
+def in_slices(kernel: Kernel, columns: int) -> Kernel:
+    """The same kernel, on slices of each block, for results with this many columns per row.
+
+    What is done to every number of a large array is done at the speed of memory, and a kernel does a few dozen such things.
+    """
+    step = max(MIN_BLOCK_ROWS, NUMBERS // max(columns, 1))
+
+    def sliced(*arrays: Array) -> Parts:
+        count = arrays[0].shape[0]
+        # A slice of an operator costs as much as the whole.
+        if count <= step or isinstance(arrays[0], OperatorBlock):
+            return kernel(*arrays)
+        parts = [kernel(*(array[low : low + step] for array in arrays)) for low in range(0, count, step)]
+        sums = tuple(np.sum(values, axis=0) for values in zip(*(part.sums for part in parts), strict=True))
+        rows = tuple(np.concatenate(values) for values in zip(*(part.rows for part in parts), strict=True))
+        return Parts(sums, rows)
+
+    return sliced
 
 
 def project(source: RowSource, vectors: Array) -> Array:
@@ -113,6 +160,27 @@ def rows_at(source: RowSource, indices: Array) -> Array:
         return Parts(sums=(picked,))
 
     return source.reduce(kernel, (slots,)).sums[0]
+
+
+def row_peaks(source: RowSource) -> Array:
+    """Largest absolute entry of every row (for complex rows, of its real and imaginary parts): one pass.
+
+    An entry of 1e150 squares to more than a double can hold, and one NaN spoils every sum it enters: the largest entry
+    tells both without multiplying anything. NaN where a row holds a NaN, infinite where it holds an infinity, and no warning for
+    either.
+    """
+
+    def kernel(block: Array) -> Parts:
+        real = np.ascontiguousarray(block).view(block.real.dtype) if np.iscomplexobj(block) else block
+        return Parts(rows=(np.maximum(real.max(axis=1), -real.min(axis=1)).astype(np.float64),))
+
+    return source.reduce(kernel).rows[0]
+
+
+def extreme_rows(peaks: Array, *, limit: float) -> Array:
+    """Which rows must not enter any product: NaN, infinite, or with an entry beyond ``limit`` (boolean, shape (m,))."""
+    # Written so that NaN, which compares false with everything, counts as extreme.
+    return ~(peaks <= limit)
 
 
 class Sweep(NamedTuple):
@@ -212,7 +280,7 @@ def paired_loss_gradient(source: RowSource, responses: Array, signal: Array, wei
         total = adjoint_block(top, half_gap * s) - adjoint_block(bottom, half_gap * s_other)
         return Parts(sums=(total,), rows=(np.stack((s, s_other), axis=1),))
 
-    parts = source.reduce(kernel, (responses[:pairs], responses[pairs : 2 * pairs], shares), strands=2)
+    parts = source.reduce(kernel, (responses[:pairs], responses[pairs : 2 * pairs], shares), pairing=2)
     return Sweep(parts.sums[0], parts.rows[0])
 
 
@@ -221,9 +289,3 @@ def _shares(weights: Array | None, count: int) -> Array:
         return np.full(count, 1.0 / count)
     shares: Array = weights / weights.sum()
     return shares
-
-
-def abs2(values: Array) -> Array:
-    """``|v|²`` without the square root that ``abs`` takes."""
-    squares: Array = values.real**2 + values.imag**2 if values.dtype.kind == "c" else values * values
-    return squares

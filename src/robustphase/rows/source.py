@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
+#: The types that passes compute in.
+NATIVE_DTYPES = tuple(np.dtype(kind) for kind in (np.float32, np.float64, np.complex64, np.complex128))
+
 
 class Parts(NamedTuple):
     """What a kernel returns for one block, and what a reduction returns for all of them.
@@ -35,7 +38,7 @@ class Parts(NamedTuple):
 
 
 Kernel = Callable[..., Parts]
-"""``kernel(*blocks, *per_row_slices) -> Parts``; one block per strand."""
+"""``kernel(*blocks, *per_row_slices) -> Parts``; one block for each member of a pair."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class RowSource(ABC):
     dtype: np.dtype[Any]
     passes: int = 0
 
-    def reduce(self, kernel: Kernel, per_row: Sequence[Array] = (), *, strands: int = 1) -> Parts:
+    def reduce(self, kernel: Kernel, per_row: Sequence[Array] = (), *, pairing: int = 1) -> Parts:
         """Run ``kernel`` on every block of rows and combine the parts: one pass.
 
         Parameters
@@ -81,27 +84,27 @@ class RowSource(ABC):
         kernel : callable
             ``kernel(*blocks, *slices) -> Parts``. It must be pure: blocks are visited in any order, on several threads.
         per_row : sequence of ndarray
-            Per-sample arrays; the kernel gets the slice that belongs to its block. With ``strands=k`` they have
+            Per-sample arrays; the kernel gets the slice that belongs to its block. With ``pairing=k`` they have
             ``m // k`` entries.
-        strands : int, default=1
-            Split the rows into this many equal ranges and walk them in step, so that the kernel sees row ``j`` together
-            with row ``j + m // strands``: the paper pairs its samples so. Rows left over at the end are not visited.
+        pairing : int, default=1
+            How many rows the kernel sees together: row ``j`` with row ``j + stride`` and so on, where the stride is
+            ``m // pairing``. The paper pairs its samples so, two and two. Rows left over at the end are not visited.
 
         Returns
         -------
         Parts
             Sums over all blocks, and per-sample values in order.
         """
-        count = self.shape[0] // strands
+        stride = self.shape[0] // pairing
         for position, values in enumerate(per_row):
-            if values.shape[0] != count:
-                msg = f"per_row[{position}] has {values.shape[0]} entries, the source has {count} samples to sweep"
+            if values.shape[0] != stride:
+                msg = f"per_row[{position}] has {values.shape[0]} entries, the source has {stride} samples to sweep"
                 raise ValueError(msg)
         self._count_pass()
-        return self._reduce(kernel, per_row, strands)
+        return self._reduce(kernel, per_row, pairing)
 
     @abstractmethod
-    def _reduce(self, kernel: Kernel, per_row: Sequence[Array], strands: int) -> Parts:
+    def _reduce(self, kernel: Kernel, per_row: Sequence[Array], pairing: int) -> Parts:
         """Visit every block once; see :meth:`reduce`."""
 
     def _count_pass(self) -> None:
@@ -110,3 +113,12 @@ class RowSource(ABC):
     def __repr__(self) -> str:
         m, n = self.shape
         return f"{type(self).__name__}({m} x {n}, {self.dtype.name})"
+
+
+def add_sums(totals: tuple[Array, ...], parts: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Add ``parts`` to ``totals`` in place and in double precision; empty totals mean zero."""
+    if not totals:
+        return tuple(np.array(part, dtype=np.result_type(part, np.float64)) for part in parts)
+    for total, part in zip(totals, parts, strict=True):
+        total += part
+    return totals

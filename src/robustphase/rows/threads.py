@@ -5,6 +5,8 @@ Measured on two cores (n=500, m=100000, float64; ``make bench`` repeats it): let
 thread per core, each walking its own blocks with single-threaded products, came within a few percent of it. The
 products must be ``np.dot``: it always lets go of the interpreter lock, whereas ``@`` keeps it while it computes small
 results, which made two threads slower than one.
+
+Each thread keeps memory for its blocks (:func:`scratch`): asking the system anew costs more than what is done with it.
 """
 
 from __future__ import annotations
@@ -13,9 +15,11 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from threading import Lock
+from threading import Lock, local
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 Task = TypeVar("Task")
@@ -121,3 +125,22 @@ def run_in_threads(work: Callable[[Task], Result], tasks: Sequence[Task]) -> lis
         for other in others:
             other.exception()
     return [first, *(other.result() for other in others)]
+
+
+class _Kept(local):
+    """Arrays of one thread, by what they are for."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, NDArray[Any]] = {}
+
+
+_kept = _Kept()
+
+
+def scratch(purpose: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """An array of this thread that the next call for the same purpose overwrites; what is in it does not matter."""
+    size = int(np.prod(shape))
+    array = _kept.arrays.get(purpose)
+    if array is None or array.dtype != dtype or array.size < size:
+        array = _kept.arrays[purpose] = np.empty(size, dtype)
+    return array[:size].reshape(shape)

@@ -41,8 +41,8 @@ class ScaledRows:
     def __init__(self, source: RowSource, scale: Array | None = None, *, paired: bool = False) -> None:
         self.source = source
         self.paired = paired
-        strands = 2 if paired else 1
-        count = source.shape[0] // strands
+        pairing = 2 if paired else 1
+        count = source.shape[0] // pairing
         self.shape = (count, source.shape[1])
         self.dtype = source.dtype if scale is None else np.result_type(source.dtype, scale.dtype)
         if scale is None:
@@ -53,19 +53,19 @@ class ScaledRows:
 
     def _reduce(self, kernel: Callable[..., Parts], per_point: tuple[Array, ...] = ()) -> Parts:
         """One pass in which the kernel sees blocks of points and slices of ``per_point``."""
-        strands = len(self._scales)
+        pairing = len(self._scales)
 
         def on_blocks(*arguments: Array) -> Parts:
-            blocks, scales, rest = arguments[:strands], arguments[strands : 2 * strands], arguments[2 * strands :]
+            blocks, scales, rest = arguments[:pairing], arguments[pairing : 2 * pairing], arguments[2 * pairing :]
             return kernel(_PointBlock(blocks, scales), *rest)
 
-        return self.source.reduce(on_blocks, (*self._scales, *per_point), strands=strands)
+        return self.source.reduce(on_blocks, (*self._scales, *per_point), pairing=pairing)
 
     def scaled(self, factor: Array) -> ScaledRows:
         """The view with its points multiplied by one number each, shape (count,)."""
         scale = np.concatenate([part * factor for part in self._scales])
         if self.paired:
-            # The second strand holds its scales with the minus sign of the difference.
+            # The second members hold their scales with the minus sign of the difference.
             scale[self.shape[0] :] *= -1
             scale = np.concatenate((scale, np.zeros(self.source.shape[0] - scale.size)))
         return ScaledRows(self.source, scale, paired=self.paired)
@@ -134,30 +134,30 @@ class ScaledRows:
 
 
 class _PointBlock:
-    """The points of one block: rows of each strand with their signed scales."""
+    """The points of one block: rows of each member of the pairs with their signed scales."""
 
     def __init__(self, blocks: tuple[Array, ...], scales: tuple[Array, ...]) -> None:
-        self._strands = tuple(zip(blocks, scales, strict=True))
+        self._members = tuple(zip(blocks, scales, strict=True))
 
     def total(self, coefficients: Array) -> Array:
         """``Σ_j p_j C_j`` over the block."""
-        parts = [adjoint_block(block, (coefficients.T * scale).T) for block, scale in self._strands]
+        parts = [adjoint_block(block, (coefficients.T * scale).T) for block, scale in self._members]
         return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
     def inner(self, vectors: Array) -> Array:
         """``p_jᴴ V`` for the points of the block."""
-        parts = [(project_block(block, vectors).T * scale.conj()).T for block, scale in self._strands]
+        parts = [(project_block(block, vectors).T * scale.conj()).T for block, scale in self._members]
         return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
     def squared_norms(self) -> Array:
         """``‖p_j‖²`` for the points of the block."""
-        squares: Array = sum(np.vecdot(block, block).real * abs2(scale) for block, scale in self._strands)
-        if len(self._strands) == 2:
-            (top, top_scale), (bottom, bottom_scale) = self._strands
+        squares: Array = sum(np.vecdot(block, block).real * abs2(scale) for block, scale in self._members)
+        if len(self._members) == 2:
+            (top, top_scale), (bottom, bottom_scale) = self._members
             squares = squares + 2.0 * (np.vecdot(bottom, top) * top_scale.conj() * bottom_scale).real
         return squares
 
     def values(self, chosen: slice | Array = slice(None)) -> Array:
         """The points themselves, one per row: as large as the block, so it stays in cache."""
-        parts = [scale[:, np.newaxis] * block[:, chosen].conj() for block, scale in self._strands]
+        parts = [scale[:, np.newaxis] * block[:, chosen].conj() for block, scale in self._members]
         return parts[0] if len(parts) == 1 else parts[0] + parts[1]

@@ -36,20 +36,20 @@ class WrappedRows(RowSource):
     def _change(self) -> Change:
         """How a block is changed; the function must not refer to the source."""
 
-    def _reduce(self, kernel: Kernel, per_row: Sequence[Array], strands: int) -> Parts:
-        count = self.shape[0] // strands
-        needs = [array[strand * count : (strand + 1) * count] for strand in range(strands) for array in self._needs]
+    def _reduce(self, kernel: Kernel, per_row: Sequence[Array], pairing: int) -> Parts:
+        stride = self.shape[0] // pairing
+        needs = [array[member * stride : (member + 1) * stride] for member in range(pairing) for array in self._needs]
         width, change, rooms = len(self._needs), self._change(), self._rooms
 
         def on_changed(*arguments: Array) -> Parts:
-            blocks, rest = arguments[:strands], arguments[strands:]
+            blocks, rest = arguments[:pairing], arguments[pairing:]
             changed = [
-                change(block, rooms.of(strand, block), *rest[strand * width : (strand + 1) * width])
-                for strand, block in enumerate(blocks)
+                change(block, rooms.of(member, block), *rest[member * width : (member + 1) * width])
+                for member, block in enumerate(blocks)
             ]
-            return kernel(*changed, *rest[strands * width :])
+            return kernel(*changed, *rest[pairing * width :])
 
-        return self.source.reduce(on_changed, [*needs, *per_row], strands=strands)
+        return self.source.reduce(on_changed, [*needs, *per_row], pairing=pairing)
 
 
 class _Rooms:
@@ -61,12 +61,12 @@ class _Rooms:
     def __init__(self) -> None:
         self._local = local()
 
-    def of(self, strand: int, block: Array) -> Array:
-        """Room for one block of a strand; what is in it does not matter."""
+    def of(self, member: int, block: Array) -> Array:
+        """Room for one block, of each member of a pair; what is in it does not matter."""
         rooms: dict[int, Array] = self._local.__dict__.setdefault("rooms", {})
-        if strand not in rooms or rooms[strand].shape[0] < block.shape[0]:
-            rooms[strand] = np.empty_like(block, order="C")
-        return rooms[strand][: block.shape[0]]
+        if member not in rooms or rooms[member].shape[0] < block.shape[0]:
+            rooms[member] = np.empty_like(block, order="C")
+        return rooms[member][: block.shape[0]]
 
     def __reduce__(self) -> tuple[type[_Rooms], tuple[()]]:
         # What threads keep here means nothing in another process.

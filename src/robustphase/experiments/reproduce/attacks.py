@@ -20,7 +20,7 @@ from functools import partial
 
 import numpy as np
 
-from robustphase.experiments.reproduce.intervals import Floats
+from robustphase.experiments.reproduce.stats import Floats
 from robustphase.simulate import Adversary, CleanSample, Rewrite
 
 #: κ of the push: it raises the variance along u by a third.

@@ -16,18 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from robustphase import paper, simulate
+from robustphase.experiments.parallel import Pool
 from robustphase.experiments.reproduce.attacks import NAMES as GRADIENT_ATTACKS
 from robustphase.experiments.reproduce.attacks import adversary
-from robustphase.experiments.reproduce.crew import Crew
-from robustphase.experiments.reproduce.figures import chart, series
-from robustphase.experiments.reproduce.intervals import Estimate, Floats, slope
 from robustphase.experiments.reproduce.starts import attack_of
-from robustphase.experiments.reproduce.verdict import Verdict, judge
+from robustphase.experiments.reproduce.stats import Estimate, Floats, slope
+from robustphase.experiments.reproduce.verdict import Experiment, Verdict, chart, judge, series
 from robustphase.population import distance
 
 #: Confidence parameter of every step.
@@ -89,7 +89,7 @@ class Descent(NamedTuple):
 def run_descent(task: Descent) -> float:
     """Relative error of the last iterate, from a start at the edge of the ball that has the length of the truth."""
     claim = task.claim
-    oracle = oracle_for(task)
+    oracle = sampler_for(task)
     start = edge_of_ball(oracle.truth, claim.ball, task.seed)
     algorithm = paper.algorithm_4 if claim.paired else paper.algorithm_2
     x = algorithm(
@@ -103,7 +103,7 @@ def run_descent(task: Descent) -> float:
     return distance(x, oracle.truth, relative=True)
 
 
-def oracle_for(task: Descent) -> simulate.SampleOracle:
+def sampler_for(task: Descent) -> simulate.SampleOracle:
     """Fresh batches of a random signal."""
     return simulate.SampleOracle(
         simulate.random_signal(task.n, seed=task.seed),
@@ -125,15 +125,15 @@ def edge_of_ball(truth: Floats, radius: float, seed: int) -> Floats:
     return np.asarray(np.cos(angle) * truth + np.sin(angle) * across)
 
 
-def curves(crew: Crew, settings: Sequence[Descent], seeds: int) -> Floats:
+def curves(pool: Pool, settings: Sequence[Descent], seeds: int) -> Floats:
     """Errors of shape (seeds, settings)."""
     tasks = [setting._replace(seed=seed) for setting in settings for seed in range(seeds)]
-    return np.array(crew.map(run_descent, tasks)).reshape(len(settings), seeds).T
+    return np.array(pool.map(run_descent, tasks)).reshape(len(settings), seeds).T
 
 
 def against_steps(
     claim: DescentClaim,
-    crew: Crew,
+    pool: Pool,
     *,
     steps: Sequence[int],
     seeds: int,
@@ -146,7 +146,7 @@ def against_steps(
     tasks = [
         Descent(claim, n, m, T, sigma, epsilon, attack_of(seed), seed=seed) for T in steps for seed in range(seeds)
     ]
-    errors = np.array(crew.map(run_descent, tasks)).reshape(len(steps), seeds).T
+    errors = np.array(pool.map(run_descent, tasks)).reshape(len(steps), seeds).T
     half = (len(steps) + 1) // 2
     early, late = slope(steps[:half], np.log(errors[:, :half])), slope(steps[half - 1 :], np.log(errors[:, half - 1 :]))
     first, second = (Estimate(*np.exp(part)) for part in (early, late))
@@ -169,10 +169,10 @@ def against_steps(
 
 
 def against_samples(
-    claim: DescentClaim, crew: Crew, *, sizes: Sequence[int], seeds: int, n: int = 20, T: int = 30, sigma: float = 0.5
+    claim: DescentClaim, pool: Pool, *, sizes: Sequence[int], seeds: int, n: int = 20, T: int = 30, sigma: float = 0.5
 ) -> Verdict:
     """Error against m, where the statistical term is the largest."""
-    errors = curves(crew, [Descent(claim, n, m, T, sigma) for m in sizes], seeds)
+    errors = curves(pool, [Descent(claim, n, m, T, sigma) for m in sizes], seeds)
     found = slope(np.log(sizes), np.log(errors))
     low, high = claim.samples_exponent
     verdict, _ = judge(found.meets(low - SLACK, high + SLACK))
@@ -193,7 +193,7 @@ def against_samples(
 
 def against_noise(
     claim: DescentClaim,
-    crew: Crew,
+    pool: Pool,
     *,
     levels: Sequence[float],
     seeds: int,
@@ -203,7 +203,7 @@ def against_noise(
     epsilon: float = 0.02,
 ) -> Verdict:
     """Error against σ, under the mirror adversary."""
-    errors = curves(crew, [Descent(claim, n, m, T, sigma, epsilon, "mirror") for sigma in levels], seeds)
+    errors = curves(pool, [Descent(claim, n, m, T, sigma, epsilon, "mirror") for sigma in levels], seeds)
     found = slope(np.log(levels), np.log(errors))
     low, high = claim.noise_exponent
     verdict, _ = judge(found.meets(low - SLACK, high + SLACK))
@@ -225,7 +225,7 @@ def against_noise(
 
 def against_contamination(
     claim: DescentClaim,
-    crew: Crew,
+    pool: Pool,
     *,
     levels: Sequence[float],
     seeds: int,
@@ -237,8 +237,8 @@ def against_contamination(
 ) -> Verdict:
     """Error against ε, under adversaries that use all that second moments leave them."""
     settings = [Descent(claim, n, m, T, sigma, epsilon, attack) for attack in attacks for epsilon in levels]
-    without = curves(crew, [Descent(claim, n, m, T, sigma)], seeds)
-    errors = curves(crew, settings, seeds).reshape(seeds, len(attacks), len(levels))
+    without = curves(pool, [Descent(claim, n, m, T, sigma)], seeds)
+    errors = curves(pool, settings, seeds).reshape(seeds, len(attacks), len(levels))
     found = {attack: slope(np.log(levels), np.log(errors[:, place])) for place, attack in enumerate(attacks)}
     # The theorem is about the worst adversary. Which one that is may depend on ε: large pushes are seen and cut back.
     worst = slope(np.log(levels), np.log(errors.max(axis=1)))
@@ -286,3 +286,43 @@ def _figure(
         guide = first * (np.asarray(x, dtype=np.float64) / x[0]) ** slope
         lines.append(series(f"slope {slope:g}", x, guide, style="line"))
     return chart(f"{claim.claim}: error against {label}", label, "error / ‖x*‖", *lines, log_x=log_x, log_y=True)
+
+
+THEOREM_3_3 = DescentClaim("Theorem 3.3", algorithm=2, ball=1 / 9)
+THEOREM_B3 = DescentClaim("Theorem B.3", algorithm=4, ball=1 / 6)
+#: Contaminations of the full and of the quick version; those of pairs are twice as large.
+LEVELS = {
+    THEOREM_3_3: ((0.005, 0.01, 0.02, 0.04, 0.08), (0.01, 0.03, 0.09)),
+    THEOREM_B3: ((0.0025, 0.005, 0.01, 0.02, 0.04), (0.005, 0.015, 0.045)),
+}
+
+
+def _steps(claim: DescentClaim, pool: Pool, quick: bool) -> Verdict:
+    return against_steps(claim, pool, steps=(4, 10, 16, 22, 28), seeds=8 if quick else 50)
+
+
+def _samples(claim: DescentClaim, pool: Pool, quick: bool) -> Verdict:
+    sizes = (1000, 2000, 4000, 8000) if quick else (1000, 2000, 4000, 8000, 16000)
+    return against_samples(claim, pool, sizes=sizes, seeds=8 if quick else 40, T=20 if quick else 30)
+
+
+def _noise(claim: DescentClaim, pool: Pool, quick: bool) -> Verdict:
+    levels = (0.05, 0.125, 0.3, 0.8) if quick else (0.05, 0.1, 0.2, 0.4, 0.8)
+    return against_noise(claim, pool, levels=levels, seeds=6 if quick else 30, T=24 if quick else 30)
+
+
+def _contamination(claim: DescentClaim, pool: Pool, quick: bool) -> Verdict:
+    levels = LEVELS[claim][quick]
+    return against_contamination(claim, pool, levels=levels, seeds=6 if quick else 20, T=20 if quick else 30)
+
+
+EXPERIMENTS = tuple(
+    Experiment(claim.claim, part, partial(run, claim))
+    for claim in (THEOREM_3_3, THEOREM_B3)
+    for part, run in (
+        ("error against T", _steps),
+        ("error against m", _samples),
+        ("error against σ", _noise),
+        ("error against ε", _contamination),
+    )
+)

@@ -12,47 +12,38 @@ from pathlib import Path
 from typing import Any
 
 from robustphase.atomic import write_text
-from robustphase.experiments.reproduce import (
-    algorithm_4,
-    lemma_2_1,
-    lemma_2_2,
-    lemma_2_3,
-    paper_mode,
-    table_1_error,
-    table_1_samples,
-    theorem_3_1,
-    theorem_3_2,
-    theorem_3_3,
-    theorem_b1,
-    theorem_b2,
-    theorem_b3,
-)
-from robustphase.experiments.reproduce.crew import Crew
-from robustphase.experiments.reproduce.experiment import Experiment
-from robustphase.experiments.reproduce.verdict import Verdict
+from robustphase.experiments.parallel import Pool
+from robustphase.experiments.reproduce import conditions, descents, end_to_end, lemmas, starts, tables
+from robustphase.experiments.reproduce.verdict import Experiment, Verdict
 
-#: All experiments, in the order of the paper.
-EXPERIMENTS: tuple[Experiment, ...] = tuple(
-    experiment
-    for module in (
-        lemma_2_1,
-        lemma_2_2,
-        lemma_2_3,
-        theorem_3_1,
-        theorem_3_2,
-        theorem_3_3,
-        theorem_b1,
-        theorem_b2,
-        theorem_b3,
-        algorithm_4,
-        table_1_samples,
-        table_1_error,
-        paper_mode,
-    )
-    for experiment in module.EXPERIMENTS
+#: The claims, in the order of the paper, each with one experiment or several.
+CLAIMS = (
+    "Lemma 2.1",
+    "Lemma 2.2",
+    "Lemma 2.3",
+    "Theorem 3.1",
+    "Theorem 3.2",
+    "Theorem 3.3",
+    "Theorem B.1",
+    "Theorem B.2",
+    "Theorem B.3",
+    "Algorithm 4",
+    "Table 1, samples",
+    "Table 1, error",
+    "Paper mode",
 )
-#: The claims, each with one experiment or several.
-CLAIMS: tuple[str, ...] = tuple(dict.fromkeys(experiment.claim for experiment in EXPERIMENTS))
+#: All experiments, in that order.
+EXPERIMENTS: tuple[Experiment, ...] = tuple(
+    sorted(
+        (
+            experiment
+            for module in (lemmas, starts, conditions, descents, tables, end_to_end)
+            for experiment in module.EXPERIMENTS
+        ),
+        key=lambda experiment: CLAIMS.index(experiment.claim),
+    )
+)
+
 #: Raised whenever the meaning of a stored verdict changes.
 FORMAT = 1
 
@@ -123,7 +114,7 @@ def reproduce(
     if resume and store is None:
         raise ValueError("resume=True needs the folder that the verdicts are in. Pass folder=...")
     done = store.read() if resume and store is not None else {}
-    crew = Crew(workers, progress)
+    pool = Pool(workers, progress)
 
     def finished() -> list[Verdict]:
         return [done[experiment.name] for experiment in chosen if experiment.name in done]
@@ -132,14 +123,14 @@ def reproduce(
         for place, experiment in enumerate(chosen, start=1):
             if experiment.name in done:
                 continue
-            crew.say(f"{place} of {len(chosen)}: {experiment.name}")
-            verdict = _timed(experiment, crew, quick)
+            pool.say(f"{place} of {len(chosen)}: {experiment.name}")
+            verdict = _timed(experiment, pool, quick)
             if store is not None and draw is not None:
                 verdict = store.draw(verdict, draw)
             done[experiment.name] = verdict
             if store is not None:
                 store.write(done)
-            crew.say(str(verdict))
+            pool.say(str(verdict))
     except KeyboardInterrupt as interrupt:
         kept = f" They are in {store.path.name}; resume=True continues from there." if store is not None else ""
         raise ReproductionInterrupted(
@@ -219,10 +210,10 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", spelled).strip("-")
 
 
-def _timed(experiment: Experiment, crew: Crew, quick: bool) -> Verdict:
-    began, before = time.perf_counter(), crew.processor_seconds
-    verdict = experiment.run(crew, quick)
-    data: dict[str, Any] = {**verdict.data, "processor_seconds": crew.processor_seconds - before}
+def _timed(experiment: Experiment, pool: Pool, quick: bool) -> Verdict:
+    began, before = time.perf_counter(), pool.processor_seconds
+    verdict = experiment.run(pool, quick)
+    data: dict[str, Any] = {**verdict.data, "processor_seconds": pool.processor_seconds - before}
     return replace(verdict, seconds=time.perf_counter() - began, data=data)
 
 

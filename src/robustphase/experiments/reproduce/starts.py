@@ -18,11 +18,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from robustphase import paper, simulate
-from robustphase.experiments.reproduce.crew import Crew
-from robustphase.experiments.reproduce.figures import chart, series
-from robustphase.experiments.reproduce.growth import SLACK, error_curve, exponent_of, growth
-from robustphase.experiments.reproduce.intervals import share
-from robustphase.experiments.reproduce.verdict import Verdict, judge
+from robustphase.experiments.parallel import Pool
+from robustphase.experiments.reproduce.stats import SLACK, error_curve, exponent_of, growth, share
+from robustphase.experiments.reproduce.verdict import Experiment, Verdict, chart, judge, series
 from robustphase.population import distance
 
 #: Noise level over ‖x*‖², its fourth moment over σ⁴, and the noise mean of the unknown-mean theorems over ‖x*‖².
@@ -119,18 +117,18 @@ def run_start(task: StartTask) -> Start:
     return Start(distance(x0, world.truth, relative=True), float(x0 @ x0), attack)
 
 
-def in_the_ball(claim: StartClaim, crew: Crew, *, dimensions: Sequence[int], seeds: int) -> Verdict:
+def in_the_ball(claim: StartClaim, pool: Pool, *, dimensions: Sequence[int], seeds: int) -> Verdict:
     """Share of the starts inside the ball at the theorem's sample size and contamination, for every dimension."""
     shares, quantiles, texts, missed = [], [], [], Counter[str]()
     for n in dimensions:
         m, level = claim.samples(n), claim.contamination(n)
-        starts = crew.map(run_start, [StartTask(claim, n, m, level, SIGMA, seed) for seed in range(seeds)])
+        starts = pool.map(run_start, [StartTask(claim, n, m, level, SIGMA, seed) for seed in range(seeds)])
         far = [start for start in starts if start.distance > claim.ball]
         shares.append(share(seeds - len(far), seeds))
         quantiles.append(np.quantile([start.distance for start in starts], (0.05, 0.5, 0.95)))
         texts.append(f"n={n} (m={m}, ε={level:.2g}): {shares[-1].value:.0%}")
         missed.update(start.attack for start in far)
-        crew.say(f"{claim.claim}: {texts[-1]} of {seeds} starts in the ball")
+        pool.say(f"{claim.claim}: {texts[-1]} of {seeds} starts in the ball")
     verdict, _ = judge(all(inside.value >= 1 - DELTA for inside in shares))
     order, tolerated = ("n² log n", "1/n") if claim.configuration == "mean" else ("n", "1")
     low, middle, high = np.transpose(quantiles)
@@ -169,7 +167,7 @@ def start_error(claim: StartClaim, size: tuple[int, int, int]) -> float:
 
 def needed_samples(
     claim: StartClaim,
-    crew: Crew,
+    pool: Pool,
     *,
     dimensions: Sequence[int],
     seeds: int,
@@ -177,7 +175,7 @@ def needed_samples(
 ) -> Verdict:
     """How the sample size grows that nine of ten starts need, beside the theorem's order and what the proof bounds."""
     error = partial(start_error, claim)
-    curves = [error_curve(error, n, FIRST * n, claim.ball, seeds, crew) for n in dimensions]
+    curves = [error_curve(error, n, FIRST * n, claim.ball, seeds, pool) for n in dimensions]
     found = growth(curves, claim.ball)
     promised = exponent_of(claim.order, dimensions)
     verdict, _ = judge(found.exponent.low <= promised + SLACK)
@@ -221,3 +219,52 @@ def needed_samples(
             ),
         },
     )
+
+
+def proof_variance(n: float, sigma: float = SIGMA) -> float:
+    """``m E‖Y − EY‖²`` in Frobenius norm for clean samples and plain means: what the proof of Theorem 3.1 bounds.
+
+    It adds up the errors of all columns, ``E[y²‖a‖⁴] − ‖EY‖²``, which grows like n². The eigenvector only feels the operator
+    norm of ``Y − EY``, which is smaller by a factor of order √n.
+    """
+    return 3 * (n + 4) * (n + 6) + sigma**2 * n * (n + 2) - (n + 8)
+
+
+THEOREM_3_1 = StartClaim("Theorem 3.1", "mean", paired=False, ball=1 / 9, C1=0.02, C2=100)
+THEOREM_3_2 = StartClaim("Theorem 3.2", "covariance", paired=False, ball=1 / 9, C1=0.004, C2=2000)
+THEOREM_B1 = StartClaim("Theorem B.1", "mean", paired=True, ball=1 / 6, C1=0.02, C2=100)
+THEOREM_B2 = StartClaim("Theorem B.2", "covariance", paired=True, ball=1 / 6, C1=0.002, C2=4000)
+#: Dimensions in which starts are counted, in the full and in the quick version.
+IN_THE_BALL = {
+    THEOREM_3_1: ((5, 10, 20), (5, 10)),
+    THEOREM_3_2: ((5, 10, 20), (5, 10, 20)),
+    THEOREM_B1: ((5, 10, 20), (5, 10)),
+    THEOREM_B2: ((5, 10, 20), (5, 10)),
+}
+#: Dimensions and seeds with which the needed sample size is found; of paired samples the quick version has none.
+NEEDED = {
+    THEOREM_3_1: (((5, 10, 20), 50), ((5, 10), 15)),
+    THEOREM_3_2: (((5, 10, 20, 40), 50), ((5, 10, 20), 10)),
+    THEOREM_B1: (((5, 10, 20), 50),) * 2,
+    THEOREM_B2: (((5, 10, 20, 40), 50),) * 2,
+}
+
+
+def _ball(claim: StartClaim, pool: Pool, quick: bool) -> Verdict:
+    return in_the_ball(claim, pool, dimensions=IN_THE_BALL[claim][quick], seeds=20 if quick else 100)
+
+
+def _needed(claim: StartClaim, pool: Pool, quick: bool) -> Verdict:
+    dimensions, seeds = NEEDED[claim][quick]
+    proof = proof_variance if claim is THEOREM_3_1 else None
+    return needed_samples(claim, pool, dimensions=dimensions, seeds=seeds, proof=proof)
+
+
+EXPERIMENTS = tuple(
+    experiment
+    for claim in (THEOREM_3_1, THEOREM_3_2, THEOREM_B1, THEOREM_B2)
+    for experiment in (
+        Experiment(claim.claim, "in the ball", partial(_ball, claim)),
+        Experiment(claim.claim, "samples needed", partial(_needed, claim), in_quick=not claim.paired),
+    )
+)

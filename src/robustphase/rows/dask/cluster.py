@@ -1,0 +1,342 @@
+"""Rows on the workers of a Dask cluster, and passes over them: one task per worker and pass.
+
+The rows are brought to the workers once, as one *shard* on each. A pass sends every worker the kernel and its own slices of the
+per-sample arrays, and takes back sums and per-sample values; the sums are added in the order of the shards, not of their
+arrival. Nothing in the scheduler grows with the number of blocks or of passes.
+
+What is small travels with the task, through the scheduler. What is large goes directly from here to the worker, and per-sample
+arrays stay there for a while under a hash of their content, because passes often come with the arrays of the pass before.
+
+A worker may die at any time. Dask then computes its shard again elsewhere, from the recipe of the array; what had been sent to
+the worker is sent again from here, and only the part of the pass that is missing is repeated. Shards stay what they are, so
+the sums do as well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import uuid
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import CancelledError
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robustphase.rows.blocked import MIN_BYTES_PER_THREAD
+from robustphase.rows.dask.partition import Place, cuts_of, in_place, make_shard, partition, put, sweep_shard, take
+from robustphase.rows.dask.serialise import serialise
+from robustphase.rows.io.limits import reason, require
+from robustphase.rows.source import Array, Kernel, Parts, add_sums
+
+#: Up to this size things travel with the task. The scheduler sees all of it once in and once out.
+INLINE_BYTES = 64 << 10
+#: How many bytes of per-sample arrays a worker keeps: this share of its rows, or these bytes per row if that is more.
+KEPT_SHARE, KEPT_PER_ROW = 1 / 8, 64
+#: How often a part of a pass is tried. Dask itself gives each try several workers.
+TRIES = 3
+#: Seconds to wait for a worker that does not answer before asking where its rows are now.
+PATIENCE = 3.0
+#: Name of everything that comes and goes with a pass; Dask files it together.
+TASK = "robustphase-pass"
+#: How many rows passes may see together: the library pairs its samples.
+PAIRING = 2
+
+
+class Slice(NamedTuple):
+    """A worker's part of a per-sample array; large ones with a name made of their content."""
+
+    values: Array
+    digest: bytes | None
+
+
+class Part:
+    """One shard of the rows.
+
+    Attributes
+    ----------
+    place : Place
+        Its rows, and the worker they were meant for.
+    shard : distributed.Future
+        The shard.
+    worker : str or None
+        Where the shard was seen last; None while nobody has it.
+    kept : OrderedDict
+        Per-sample slices on the worker, by digest, the one used last at the end.
+    """
+
+    def __init__(self, place: Place, shard: Any) -> None:
+        self.place, self.shard = place, shard
+        self.worker: str | None = place.worker
+        self.kept: OrderedDict[bytes, tuple[Any, int]] = OrderedDict()
+
+    def keep_at_most(self, most: int) -> None:
+        """Let go of the slices that were not used for longest."""
+        total = sum(size for _, size in self.kept.values())
+        while self.kept and total > most:
+            _, (_, size) = self.kept.popitem(last=False)
+            total -= size
+
+
+class Cluster:
+    """A Dask array on the workers of a client.
+
+    Parameters
+    ----------
+    array : dask.array.Array of shape (m, n)
+        The rows, with one chunk across the columns.
+    client : distributed.Client
+        The client.
+    dtype : numpy.dtype
+        Type in which to compute.
+    block_rows, threads : int, optional
+        See :class:`~robustphase.rows.blocked.BlockedRows`; for each worker.
+    """
+
+    def __init__(
+        self,
+        array: Any,
+        client: Any,
+        dtype: np.dtype[Any],
+        *,
+        block_rows: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        if client.asynchronous:
+            raise TypeError("a fit waits for its passes; give it a client that was not made with asynchronous=True.")
+        self.array, self.client, self.dtype = array, client, dtype
+        self.block_rows, self.threads = block_rows, threads
+        self.parts: list[Part] = []
+        self._edges = [0, *np.cumsum(array.chunks[0]).tolist()]
+        self._pairing = 0
+        self._direct = False
+        self._anchor: Any = None
+        self._lock = Lock()
+        self._lost = _losses()
+
+    def reduce(self, kernel: Kernel, per_row: Sequence[Array], pairing: int) -> Parts:
+        """One pass; see :meth:`robustphase.rows.source.RowSource.reduce`."""
+        with self._lock:  # Passes of several threads may come first at the same time.
+            self._lay_out(pairing)
+            parts = self.parts
+        serialised = serialise(kernel)
+        orders = [[_slice(take(values, part.place.swept(pairing))) for values in per_row] for part in parts]
+        found = self.client.sync(self._sweep, parts, serialised, orders, pairing)
+        return combined(parts, found, self.array.shape[0] // pairing, pairing)
+
+    def close(self) -> None:
+        """Let the workers forget the rows."""
+        self.parts, self._pairing, self._anchor = [], 0, None
+
+    # --- before the first pass -----------------------------------------------------------------------------------------
+
+    def _lay_out(self, pairing: int) -> None:
+        """Bring the rows to the workers, unless they are there in a way that serves such a pairing."""
+        if self.parts and pairing in (1, self._pairing):
+            return
+        self.close()
+        workers = self.client.nthreads()
+        if not workers:
+            raise RuntimeError(
+                "the Dask cluster has no workers to hold the rows. Start some, and wait for them with "
+                "client.wait_for_workers(n): the rows are spread over the workers that are there when a fit begins."
+            )
+        in_memory = self._chunk_futures()
+        if in_memory is not None and pairing == 1:
+            holders = self._holders(in_memory)
+            places, self._pairing = in_place(self._edges, holders, workers), 1
+        else:
+            self._pairing = max(pairing, PAIRING)
+            places = partition(self._edges, workers, self._pairing)
+        self.parts = [Part(place, self._build(place)) for place in places]
+        self._await_shards()
+        self._direct = self.client.sync(self._reaches_workers)
+        # The scheduler keeps a record of every group of tasks that it has seen the end of. While one task is left, the group
+        # of the passes has no end, and there is one record and not one for every pass.
+        self._anchor = self.client.submit(int, key=f"{TASK}-{uuid.uuid4().hex}")
+
+    def _chunk_futures(self) -> list[Any] | None:
+        """The chunks of an array that was persisted with this client, in order."""
+        distributed = require("distributed", extra="dask", purpose="fitting on a Dask cluster")
+        futures = {future.key: future for future in distributed.futures_of(self.array) if future.client is self.client}
+        keys = [key for (key,) in self.array.__dask_keys__()]
+        return [futures[key] for key in keys] if all(key in futures for key in keys) else None
+
+    def _holders(self, chunks: list[Any]) -> list[str]:
+        """Who holds each chunk, asked once."""
+        distributed = require("distributed", extra="dask", purpose="fitting on a Dask cluster")
+        distributed.wait(chunks)
+        who_has = self.client.who_has(chunks)
+        for chunk in chunks:
+            if not who_has.get(chunk.key):
+                chunk.result()  # Raises what went wrong with it.
+                who_has = self.client.who_has(chunks)
+        return [min(who_has[chunk.key]) for chunk in chunks]
+
+    def _build(self, place: Place) -> Any:
+        """Ask for a shard; the answer comes at once, the shard when it is made."""
+        dask = require("dask", extra="dask", purpose="fitting on a Dask cluster")
+        chunks = self._chunk_futures()
+        bytes_held = place.rows * self.array.shape[1] * self.dtype.itemsize
+        cuts = [cut for start, stop in place.ranges for cut in cuts_of(self._edges, start, stop)]
+        options = {
+            "owned": chunks is None or self._pairing > 1,
+            "block_rows": self.block_rows,
+            "threads": self.threads or int(max(1, min(place.threads, bytes_held // MIN_BYTES_PER_THREAD))),
+        }
+        described = (cuts, self.array.shape[1], self.array.dtype)
+        where = {"workers": [place.worker], "allow_other_workers": True}
+        key = f"robustphase-shard-{uuid.uuid4().hex}"
+        if chunks is not None:
+            held = [chunks[cut.chunk] for cut in cuts]
+            return self.client.submit(make_shard, held, *described, **options, **where, key=key)
+        # One expression for each range and not for the whole array, which would be sent to the scheduler for every worker.
+        held = []
+        for start, stop in place.ranges:
+            indices = [cut.chunk for cut in cuts_of(self._edges, start, stop)]
+            if not indices:
+                continue
+            blocks = self.array.blocks[indices[0] : indices[-1] + 1].to_delayed().ravel()
+            held += [blocks[index - indices[0]] for index in indices]
+        make = dask.delayed(make_shard, pure=False)
+        return self.client.compute(make(held, *described, **options, dask_key_name=key), **where)
+
+    def _await_shards(self) -> None:
+        distributed = require("distributed", extra="dask", purpose="fitting on a Dask cluster")
+        shards = [part.shard for part in self.parts]
+        distributed.wait(shards)
+        for shard in shards:
+            if shard.status == "error":
+                error = shard.exception()
+                self.close()
+                if isinstance(error, self._lost):
+                    raise RuntimeError(_gave_up(error)) from error
+                raise error
+
+    async def _reaches_workers(self) -> bool:
+        """Whether the workers can be talked to from here, or only through the scheduler."""
+        told: bool | None = self.client.direct_to_workers
+        if told is not None:
+            return told
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self.client.rpc(self.parts[0].worker).identity()
+        except (OSError, TimeoutError):
+            return False
+        return True
+
+    # --- a pass ----------------------------------------------------------------------------------------------------------
+
+    async def _sweep(
+        self, parts: list[Part], serialised: bytes, orders: list[list[Slice]], pairing: int
+    ) -> list[Parts]:
+        work = [self._sweep_part(part, serialised, order, pairing) for part, order in zip(parts, orders, strict=True)]
+        # All are waited for even if one fails: nobody shall be left computing for a caller that has gone.
+        found = await asyncio.gather(*work, return_exceptions=True)
+        for result in found:
+            if isinstance(result, BaseException):
+                raise result
+        return [result for result in found if isinstance(result, Parts)]
+
+    async def _sweep_part(self, part: Part, serialised: bytes, order: list[Slice], pairing: int) -> Parts:
+        for tries_left in reversed(range(TRIES)):
+            try:
+                if part.worker is None:
+                    part.worker = await self._holder(part)
+                return await self._try_part(part, serialised, order, pairing)
+            except self._lost as error:
+                if not tries_left:
+                    raise RuntimeError(_gave_up(error)) from error
+                await self._find_again(part)
+        raise AssertionError("unreachable")
+
+    async def _try_part(self, part: Part, serialised: bytes, order: list[Slice], pairing: int) -> Parts:
+        arguments = await self._send(part, serialised, order)
+        where = {"workers": [part.worker], "allow_other_workers": True} if part.worker else {}
+        key = f"{TASK}-{uuid.uuid4().hex}"
+        done = self.client.submit(sweep_shard, part.shard, arguments[0], pairing, *arguments[1:], **where, key=key)
+        try:
+            parts: Parts = await self.client.gather(done, direct=self._direct, asynchronous=True)
+        finally:
+            done.release()
+        return parts
+
+    async def _send(self, part: Part, serialised: bytes, order: list[Slice]) -> list[Any]:
+        """What a task is called with: small things themselves, and futures of what is on the worker."""
+        arguments: list[Any] = [serialised, *(values for values, _ in order)]
+        missing = [0] if len(serialised) > INLINE_BYTES else []
+        for position, (_, digest) in enumerate(order, start=1):
+            if digest is None:
+                continue
+            future, size = part.kept.pop(digest, (None, 0))
+            if future is not None and future.status == "finished":
+                part.kept[digest] = future, size
+                arguments[position] = future
+            else:
+                missing.append(position)
+        if missing:
+            names = [f"{TASK}-{uuid.uuid4().hex}" for _ in missing]
+            sent = await self.client.scatter(
+                {name: arguments[position] for name, position in zip(names, missing, strict=True)},
+                workers=[part.worker] if part.worker else None,
+                direct=self._direct,
+                timeout=PATIENCE,
+                asynchronous=True,
+            )
+            for position, future in zip(missing, (sent[name] for name in names), strict=True):
+                digest = order[position - 1].digest if position else None
+                if digest is not None:
+                    part.kept[digest] = future, order[position - 1].values.nbytes
+                arguments[position] = future
+        per_row = max(KEPT_SHARE * self.array.shape[1] * self.dtype.itemsize, KEPT_PER_ROW)
+        part.keep_at_most(int(per_row * part.place.rows))
+        return arguments
+
+    async def _find_again(self, part: Part) -> None:
+        """After a loss: forget what was sent, and have the shard made anew if Dask has given it up."""
+        part.kept.clear()
+        if part.shard.status in ("cancelled", "lost", "error"):
+            part.shard = self._build(part.place)
+        part.worker = None
+
+    async def _holder(self, part: Part) -> str | None:
+        """Who has the shard now; None while it is made again."""
+        who_has = await self.client.who_has([part.shard])
+        return min(who_has.get(part.shard.key) or (), default=None)
+
+
+def combined(parts: list[Part], found: list[Parts], count: int, pairing: int) -> Parts:
+    """Sums added in the order of the shards, and per-sample values put where they belong."""
+    totals: tuple[Array, ...] = ()
+    rows: tuple[Array, ...] = ()
+    for part, result in zip(parts, found, strict=True):
+        totals = add_sums(totals, result.sums)
+        rows = rows or tuple(np.empty((count, *values.shape[1:]), values.dtype) for values in result.rows)
+        for out, values in zip(rows, result.rows, strict=True):
+            put(out, part.place.swept(pairing), values)
+    return Parts(totals, rows)
+
+
+def _slice(values: Array) -> Slice:
+    values = np.ascontiguousarray(values)
+    if values.nbytes <= INLINE_BYTES:
+        return Slice(values, None)
+    digest = hashlib.sha256(f"{values.dtype.str} {values.shape}".encode("ascii"))
+    digest.update(values.reshape(-1).view(np.uint8).data)
+    return Slice(values, digest.digest())
+
+
+def _losses() -> tuple[type[Exception], ...]:
+    """What it looks like from here when a worker is gone."""
+    distributed = require("distributed", extra="dask", purpose="fitting on a Dask cluster")
+    return (CancelledError, distributed.scheduler.KilledWorker, OSError, TimeoutError)
+
+
+def _gave_up(error: BaseException) -> str:
+    return (
+        f"a part of a pass over the Dask array was lost {TRIES} times ({type(error).__name__}: {reason(error)}). Workers that "
+        "run out of memory are the usual cause: give them more of it, or use more of them. Rows that were scattered, and "
+        "not computed from a file or a function, cannot be brought back after the worker that held them is gone."
+    )

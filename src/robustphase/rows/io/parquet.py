@@ -1,0 +1,239 @@
+"""Rows of a parquet file.
+
+Covariates are one list column ``A`` (each list one row, all of the same length), or one column per feature named ``a0``, ``a1``
+and so on. Parquet has no complex numbers: complex covariates are two list columns, ``A_real`` and ``A_imag``. List columns read
+several times faster than many single ones.
+
+Rows of a parquet file can only be read in order, so a *cursor* walks through the file batch by batch. A sweep moves one
+cursor from the first row to the last (one for each member of a pair); nothing larger than a batch is ever decoded, however
+large the row groups are.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robustphase.rows.io.limits import DataError, check_matrix, check_room, explained, require, working_dtype
+from robustphase.rows.io.prefetch import ReadAheadRows
+from robustphase.rows.source import Array
+
+MAGIC = b"PAR1"
+#: Bytes that each column of a file reads ahead, instead of all that it has in a row group.
+BUFFER = 1 << 16
+#: Cursors kept: enough for a pass over pairs, and for a second pass at the same time.
+MOST_CURSORS = 4
+
+
+class Layout(NamedTuple):
+    """Which columns hold the covariates.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Their names.
+    lists : bool
+        Whether each is a list column; otherwise each is one feature.
+    """
+
+    columns: tuple[str, ...]
+    lists: bool
+
+
+def open_parquet(path: str | os.PathLike[str]) -> Any:
+    """A parquet file that reads column pieces as they are needed, and compares checksums of pages that have them."""
+    parquet = require("pyarrow.parquet", extra="parquet", purpose="reading parquet files")
+    with explained(path, "parquet"):
+        return parquet.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER, page_checksum_verification=True)
+
+
+def find_layout(file: Any, name: str, path: str | os.PathLike[str]) -> Layout:
+    """The columns that hold covariates called ``name``, or an error that lists those present."""
+    present = list(file.schema_arrow.names)
+    if len(set(present)) != len(present):
+        raise DataError(f"'{os.fspath(path)}' has several columns of the same name.")
+    if name in present:
+        return Layout((name,), lists=True)
+    if f"{name}_real" in present and f"{name}_imag" in present:
+        return Layout((f"{name}_real", f"{name}_imag"), lists=True)
+    prefix = name.lower() if name == "A" else name
+    numbered = {column: re.fullmatch(rf"{re.escape(prefix)}(\d{{1,9}})", column) for column in present}
+    indices = {int(match[1]): column for column, match in numbered.items() if match}
+    if indices and sorted(indices) == list(range(len(indices))):
+        return Layout(tuple(indices[index] for index in range(len(indices))), lists=False)
+    listed = ", ".join(present[:20]) + (", ..." if len(present) > 20 else "") or "none"
+    raise DataError(
+        f"'{os.fspath(path)}' has no list column {name}, no pair {name}_real and {name}_imag, and no columns {prefix}0, "
+        f"{prefix}1, ... without gaps; its columns: {listed}."
+    )
+
+
+def read_parquet_column(file: Any, name: str, path: str | os.PathLike[str]) -> Array:
+    """One column of numbers, such as the responses, in memory."""
+    where = f"'{os.fspath(path)}' (column {name})"
+    if name not in file.schema_arrow.names:
+        raise DataError(
+            f"'{os.fspath(path)}' has no column {name}; its columns: {', '.join(file.schema_arrow.names[:20])}."
+        )
+    with explained(path, "parquet"):
+        _number_type(file.schema_arrow.field(name).type, where)
+        check_room(2 * 8 * file.metadata.num_rows, where)
+        column = file.read(columns=[name], use_threads=False).column(0)
+        if column.null_count:
+            raise DataError(f"{where} has {column.null_count} empty entries; drop those rows or fill them in.")
+        return np.asarray(column.to_numpy())
+
+
+def _number_type(kind: Any, where: str) -> np.dtype[Any]:
+    """The NumPy type of an Arrow type, if that is a plain number."""
+    types = require("pyarrow", extra="parquet", purpose="reading parquet files").types
+    if not (types.is_floating(kind) or types.is_integer(kind)):
+        raise DataError(f"{where} holds entries of type {kind}; plain integers or floating-point numbers are needed.")
+    dtype: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
+    return dtype
+
+
+class ParquetRows(ReadAheadRows):
+    """The rows of a parquet file.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    name : str, default="A"
+        What the covariates are called; see the notes of this module.
+    block_rows, threads : int, optional
+        See :class:`~robustphase.rows.blocked.BlockedRows`.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        name: str = "A",
+        *,
+        block_rows: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        super().__init__(block_rows=block_rows, threads=threads)
+        self.where = f"'{os.fspath(path)}' (column {name})"
+        self._file = open_parquet(path)
+        self._lock, self._cursors = Lock(), list[_Cursor]()
+        with explained(path, "parquet"):
+            self._layout = find_layout(self._file, name, path)
+            metadata = self._file.metadata
+            sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+            if min(sizes, default=0) < 0 or sum(sizes) != metadata.num_rows:
+                raise DataError(f"'{os.fspath(path)}' is damaged: its row groups do not add up to its number of rows.")
+            self._first_rows = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+            stored = self._stored_type()
+            self.shape = check_matrix((sum(sizes), self._width() if sum(sizes) else 0), self.where)
+            self.dtype = working_dtype(stored, self.where)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._cursors.clear()
+            self._file.close(force=True)
+
+    def _stored_type(self) -> np.dtype[Any]:
+        types = require("pyarrow", extra="parquet", purpose="reading parquet files").types
+        found = []
+        for column in self._layout.columns:
+            kind = self._file.schema_arrow.field(column).type
+            if self._layout.lists:
+                if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
+                    raise DataError(f"{self.where} must be a column of lists of numbers, one list per row, got {kind}.")
+                kind = kind.value_type
+            found.append(_number_type(kind, self.where))
+        stored = np.result_type(*found)
+        return np.result_type(stored, np.complex64) if self._layout.lists and len(found) == 2 else stored
+
+    def _width(self) -> int:
+        if not self._layout.lists:
+            return len(self._layout.columns)
+        first = next(self._file.iter_batches(1, columns=list(self._layout.columns), use_threads=False)).column(0)
+        lengths = first.value_lengths().to_numpy(zero_copy_only=False)
+        if first.null_count or lengths.size != 1:
+            raise DataError(f"{self.where} has an empty entry in row 0; drop those rows or fill them in.")
+        return int(lengths[0])
+
+    def _fetch(self, start: int, stop: int, out: Array) -> None:
+        with self._lock:
+            cursor = self._cursor_at(start)
+            filled = 0
+            while filled < stop - start:
+                batch = cursor.take(stop - start - filled)
+                self._unpack(batch, start + filled, out[filled : filled + batch.num_rows])
+                filled += batch.num_rows
+            self._cursors = [cursor, *self._cursors][:MOST_CURSORS]
+
+    def _cursor_at(self, row: int) -> _Cursor:
+        """A cursor that stands at a row: one that has come there, or a new one."""
+        for index, cursor in enumerate(self._cursors):
+            if cursor.position == row:
+                return self._cursors.pop(index)
+        group = int(np.searchsorted(self._first_rows, row, side="right")) - 1
+        cursor = _Cursor(self._file, self._layout.columns, group, self.piece_rows(), self.where)
+        cursor.skip(row - int(self._first_rows[group]))
+        cursor.position = row
+        return cursor
+
+    def _unpack(self, batch: Any, first_row: int, out: Array) -> None:
+        # By name: the columns of a batch come in the order of the file.
+        columns = [batch.column(name) for name in self._layout.columns]
+        if any(column.null_count for column in columns):
+            raise DataError(self._empty_message(first_row))
+        if not self._layout.lists:
+            for index, column in enumerate(columns):
+                out[:, index] = column.to_numpy()
+        elif len(columns) == 2:
+            out.real, out.imag = (self._matrix(column, first_row) for column in columns)
+        else:
+            np.copyto(out, self._matrix(columns[0], first_row), casting="unsafe")
+
+    def _matrix(self, column: Any, first_row: int) -> Array:
+        lengths = column.value_lengths().to_numpy(zero_copy_only=False)
+        if (lengths != self.shape[1]).any():
+            row = int(np.flatnonzero(lengths != self.shape[1])[0])
+            raise DataError(
+                f"{self.where} has a list of {int(lengths[row])} numbers in row {first_row + row}, and one of {self.shape[1]} "
+                "in row 0; all rows need the same length."
+            )
+        values = column.flatten()
+        if values.null_count:
+            raise DataError(self._empty_message(first_row))
+        matrix: Array = values.to_numpy().reshape(len(column), self.shape[1])
+        return matrix
+
+    def _empty_message(self, first_row: int) -> str:
+        return f"{self.where} has empty entries at or after row {first_row}; drop those rows or fill them in."
+
+
+class _Cursor:
+    """A place in a parquet file from which rows are taken in order."""
+
+    def __init__(self, file: Any, columns: tuple[str, ...], group: int, batch_rows: int, where: str) -> None:
+        groups = range(group, file.metadata.num_row_groups)
+        self._batches = file.iter_batches(batch_rows, row_groups=groups, columns=list(columns), use_threads=False)
+        self._rest: Any = None
+        self._where = where
+        self.position = -1
+
+    def take(self, rows: int) -> Any:
+        """At least one and at most ``rows`` rows."""
+        while self._rest is None or self._rest.num_rows == 0:
+            self._rest = next(self._batches, None)
+            if self._rest is None:
+                raise DataError(f"{self._where} ends early: there are fewer rows than the file declares.")
+        batch, self._rest = self._rest.slice(0, rows), self._rest.slice(rows)
+        self.position += batch.num_rows
+        return batch
+
+    def skip(self, rows: int) -> None:
+        """Pass over some rows."""
+        while rows > 0:
+            rows -= int(self.take(rows).num_rows)
