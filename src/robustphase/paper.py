@@ -7,15 +7,17 @@ paper and to check its theorems with.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from robustphase.descend import printed_descent
-from robustphase.initialise import printed_start
+from robustphase.descend.robust_gradient import DescentRule, robust_descent
+from robustphase.initialise import published_start
+from robustphase.population import paper_step, step_as_published
 from robustphase.rows.source import Array
-from robustphase.validation import check_choice, check_contamination, check_fraction, check_samples
+from robustphase.validation import Samples, check_choice, check_contamination, check_fraction, check_samples
 
 __all__ = [
     "algorithm_2",
@@ -89,7 +91,7 @@ def _procedure(
     check_choice("configuration", configuration, CONFIGURATIONS)
     check_choice("covariance", covariance, ("filter", "minmax"))
     samples = check_samples(A, y, nonfinite="drop")
-    return printed_start(
+    return published_start(
         samples.source,
         samples.responses,
         contamination=level,
@@ -108,10 +110,12 @@ def algorithm_2(
     contamination: float,
     delta: float = 0.01,
     mean_estimator: str = "filter",
-    printed: bool = False,
     random_state: Any = None,
 ) -> Array:
     """Algorithm 2: robust gradient descent, zero-mean noise.
+
+    With ``η = 128/(981‖x₀‖²)``, for ``t = 0, …, T − 1`` on a fresh batch: ``g ← MeanEstStab({(|aᵀx_t|² − y)(aᵀx_t) a}, ε,
+    δ)``, then ``x_{t+1} ← x_t − η g``.
 
     Parameters
     ----------
@@ -125,8 +129,6 @@ def algorithm_2(
         Confidence parameter δ of each iteration.
     mean_estimator : str, default="filter"
         ``MeanEstStab``: ``"filter"`` or ``"mmw"``; the classical estimators have no such guarantee.
-    printed : bool, default=False
-        Take the step as printed. For Algorithm 2 it is the same.
     random_state : int, RandomState or None
         For mean estimators that draw random numbers.
 
@@ -135,7 +137,11 @@ def algorithm_2(
     ndarray of shape (n,)
         ``x_T`` after one step per batch.
     """
-    return _algorithm(x0, batches, contamination, delta, mean_estimator, printed, random_state, paired=False)
+    x0 = np.asarray(x0)
+    eta = paper_step(x0, noise_mean="zero") if np.any(x0) else 0.0
+    level, confidence = float(check_contamination(contamination)), check_fraction("delta", delta)
+    rule = DescentRule(level, confidence, mean_estimator, step_size=eta, random_state=random_state)
+    return _last_iterate(x0, batches, rule)
 
 
 def algorithm_4(
@@ -145,38 +151,44 @@ def algorithm_4(
     contamination: float,
     delta: float = 0.01,
     mean_estimator: str = "filter",
-    printed: bool = False,
+    as_published: bool = False,
     random_state: Any = None,
 ) -> Array:
     """Algorithm 4: robust gradient descent, unknown noise mean.
 
-    As :func:`algorithm_2`, on pairs of samples, with the corrected step 25/(136‖x₀‖²). ``printed=True`` takes the printed one,
-    which does not converge (erratum A3), and warns.
+    As :func:`algorithm_2`, on pairs of samples, ``g ← MeanEstStab({(xᵀb cᵀx − υ)(bcᵀ + cbᵀ)x}, 2ε, δ)``, with the corrected
+    step ``η = 25/(136‖x₀‖²)``. ``as_published=True`` takes the published one, ``1024/(1647‖x₀‖²)``, which does not converge
+    (erratum A3), and warns.
     """
-    return _algorithm(x0, batches, contamination, delta, mean_estimator, printed, random_state, paired=True)
+    x0 = np.asarray(x0)
+    if as_published:
+        warnings.warn(
+            "the step published in Algorithm 4 is too large and ends in a two-cycle (erratum A3).",
+            UserWarning,
+            stacklevel=2,
+        )
+    eta = (step_as_published if as_published else paper_step)(x0, noise_mean="unknown") if np.any(x0) else 0.0
+    level, confidence = float(check_contamination(contamination)), check_fraction("delta", delta)
+    rule = DescentRule(level, confidence, mean_estimator, paired=True, step_size=eta, random_state=random_state)
+    return _last_iterate(x0, batches, rule)
 
 
-def _algorithm(
-    x0: Any,
-    batches: Iterable[Any],
-    contamination: float,
-    delta: float,
-    mean_estimator: str,
-    printed: bool,
-    random_state: Any,
-    *,
-    paired: bool,
-) -> Array:
-    return printed_descent(
-        np.asarray(x0),
-        batches,
-        contamination=float(check_contamination(contamination)),
-        delta=check_fraction("delta", delta),
-        mean_estimator=mean_estimator,
-        paired=paired,
-        printed=printed,
-        random_state=random_state,
-    ).signal
+def _last_iterate(x0: Array, batches: Iterable[Any], rule: DescentRule) -> Array:
+    """``x_T``: one step of the rule for every batch (A, y)."""
+    x = x0
+    if not np.any(x0):
+        warnings.warn(
+            "the start is zero, where the gradient vanishes: the descent does not move.", UserWarning, stacklevel=3
+        )
+        return x
+    for step in robust_descent(x0, _checked(batches), rule):
+        x = step.signal
+    return x
+
+
+def _checked(batches: Iterable[Any]) -> Iterator[Samples]:
+    for A, y in batches:
+        yield check_samples(A, y, nonfinite="drop", enough=False)
 
 
 def pair_samples(A: Any, y: Any) -> tuple[Array, Array, Array]:

@@ -1,11 +1,7 @@
-"""Descent on robust gradients.
+"""From a start to the signal.
 
-A step needs the mean of the loss gradients ``(|s|² + b − y) s a`` of clean samples; a robust mean of all of them is close
-to it (Definition 2.2 of the paper), and everything else is gradient descent. ``gradients`` makes the cloud of gradients,
-``printed`` runs Algorithms 2 and 4.
+``robust_gradient`` is the paper's descent: a step needs the mean of the loss gradients ``(|s|² + b − y) s a`` of clean
+samples, and a robust mean of all of them is close to it (Definition 2.2). The engine's own way is likelihood:
+``candidate_steps`` moves all candidates at once, ``objective`` states what the last step maximises, ``likelihood_fit``
+maximises it, ``consistency`` tests its residuals. ``newton`` and ``acceleration`` hold the steps that these share.
 """
-
-from robustphase.descend.gradients import gradient_points, robust_gradient
-from robustphase.descend.printed import printed_descent
-
-__all__ = ["gradient_points", "printed_descent", "robust_gradient"]

@@ -3,48 +3,75 @@
 Noise is independent of the covariates. Attacks on the norm sit on the samples that know most of it, those with the largest
 ``|aᴴx|``; there the residuals then contradict what the others say. So the dependence of the residual on ``|aᴴx|²`` is fitted
 on small values and extended outwards range by range; ranges that contradict all inner ones are given up.
+
+A contradiction must be beyond chance, and beyond what a model that is a hair off explains: with a million samples everything
+contradicts everything by many standard errors, and giving up samples for that costs far more than the hair.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from robustphase.constants import derived, empirical
+from robustphase.descend.likelihood_fit import LikelihoodFit
+from robustphase.problem import Problem
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 
-#: Ranges of |aᴴx|/‖x‖ beyond the inner one.
-RANGES = ((1.0, 1.3), (1.3, 1.645), (1.645, 2.0), (2.0, np.inf))
-#: A range contradicts the inner ones when its mean residual is this many standard errors off.
-CONTRADICTION = 8.0
-#: Fewer samples than this prove nothing.
-FEWEST = 20
+
+@dataclass(frozen=True)
+class ConsistencyOptions:
+    """Constants of the test of consistency."""
+
+    edges: tuple[float, ...] = empirical(
+        (1.0, 1.3, 1.645, 2.0),
+        "ranges of |aᴴx|/‖x‖ beyond the inner one: normal variables exceed them in 32, 19, 10, 5%",
+    )
+    errors: float = empirical(8.0, "standard errors by which the mean residual of a range contradicts the inner ones")
+    shift: float = empirical(
+        0.1,
+        "and scales of the noise: less, and at most a tenth of the range can be bad without being noticed one by one",
+    )
+    fewest: int = derived(20, "fewer samples than this have no standard error to speak of (it is known to a sixth)")
+    rounding: float = derived(
+        1e-9, "scales below it belong to data without noise, in which any residual is a contradiction"
+    )
 
 
-def consistent_samples(projections: Array, residuals: Array, weights: Array, power: float) -> Array:
-    """Which samples lie in ranges that do not contradict the inner ones (boolean, shape (m,)).
+CONSISTENCY = ConsistencyOptions()
 
-    Parameters
-    ----------
-    projections, residuals, weights : ndarray of shape (m,)
-        At the estimate.
-    power : float
-        ‖x‖².
-    """
-    energy = abs2(projections) / power
+
+def consistent_samples(problem: Problem, fit: LikelihoodFit) -> Array:
+    """Which samples lie in ranges that do not contradict the inner ones (boolean, shape (m, k))."""
+    powers = abs2(fit.state.signals).sum(axis=0)
+    weights = fit.weights * problem.weights
+    noise = fit.state.noise
+    columns = [
+        _consistent(abs2(fit.projections[:, k]) / powers[k], fit.residuals[:, k], weights[:, k], noise.scales[k])
+        if noise.scales[k] > CONSISTENCY.rounding
+        else np.ones(weights.shape[0], bool)
+        for k in range(powers.size)
+    ]
+    return np.stack(columns, axis=1)
+
+
+def _consistent(energy: Array, residuals: Array, weights: Array, scale: float) -> Array:
     level = np.sqrt(energy)
-    kept: Array = level < 1.0
+    consistent: Array = level < CONSISTENCY.edges[0]
     used = weights > 0
-    for low, high in RANGES:
+    for low, high in zip(CONSISTENCY.edges, (*CONSISTENCY.edges[1:], np.inf), strict=True):
         inside = (level >= low) & (level < high)
-        inner, outer = np.flatnonzero(kept & used), np.flatnonzero(inside & used)
-        few = min(inner.size, outer.size) < FEWEST
-        if few or abs(_contradiction(energy, residuals, weights, inner, outer)) < CONTRADICTION:
-            kept |= inside
-    return kept
+        inner, outer = np.flatnonzero(consistent & used), np.flatnonzero(inside & used)
+        few = min(inner.size, outer.size) < CONSISTENCY.fewest
+        if few or not _contradicts(energy, residuals, weights, inner, outer, scale):
+            consistent |= inside
+    return consistent
 
 
-def _contradiction(energy: Array, residuals: Array, weights: Array, inner: Array, outer: Array) -> float:
-    """Mean residual of the outer samples against a line in the energy fitted to the inner ones, in standard errors."""
+def _contradicts(energy: Array, residuals: Array, weights: Array, inner: Array, outer: Array, scale: float) -> bool:
+    """Whether the mean residual of the outer samples is off a line in the energy that is fitted to the inner ones."""
     e, w, r = energy[inner], weights[inner], residuals[inner]
     mass = w.sum()
     middle = (w @ e) / mass
@@ -62,5 +89,5 @@ def _contradiction(energy: Array, residuals: Array, weights: Array, inner: Array
     left = residuals[outer] - level - slope * reach
     mean, far = float(shares @ left), float(shares @ reach)
     fitted = filling[0] / mass**2 + 2 * far * filling[1] * inverse / mass + far**2 * filling[2] * inverse**2
-    variance = float(shares**2 @ (left - mean) ** 2 + fitted)
-    return mean / max(float(np.sqrt(variance)), 1e-300)
+    error = float(np.sqrt(shares**2 @ (left - mean) ** 2 + fitted))
+    return abs(mean) > max(CONSISTENCY.errors * error, CONSISTENCY.shift * scale)

@@ -1,65 +1,152 @@
-"""Candidates on the data: residuals, scales, weights and scores, in one pass."""
+r"""What the last, efficient step maximises: the likelihood of signal, background and noise model together.
+
+With residuals ``r_j = y_j − |a_jᴴx|² − b``, weights w of the covariates (they sum to W), the clean density p of
+:mod:`robustphase.likelihood.noise_model` with scales σ₋, σ₊, degrees of freedom ν, a share π of bad samples whose responses
+have the density f, and d real unknowns, the merit is
+
+.. math::
+
+    M(x, b, \sigma_\pm, \nu, \pi, \rho) = \frac1W \Big\{ \sum_j w_j \log\big[(1 - \pi)\, p(r_j; v_j) + \pi f(y_j)\big]
+    + \frac{d}{2} \log \rho \Big\}, \qquad v_j = \rho\, \frac{|a_j^H x|^2}{\|x\|^2}.
+
+The signal is not one point but a small cloud around x, in which predictions have the variances v_j (their *leverage* on the
+fit, in units of the noise); ρ is its size, and the last term its entropy. So M is a lower bound of the likelihood integrated
+over the signal, as in variational EM: with normal noise it yields the unbiased variance ``Σr²/(m − d)`` where plain
+likelihood would yield ``Σr²/m``. The bounds: π at most the stated contamination, 1/ν and σ₊/σ₋ within those of the noise
+model, and d at most W/2.
+
+One pass weighs every sample under the present model (e-step) and sums M, its gradient, and what the m-step needs.
+
+The background is free even where the noise mean is known to be zero: then the equation for the signal is unbiased whatever
+the noise law, skewed ones included, because noise is independent of the covariates.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.likelihood import mixture_weights, residual_scales
-from robustphase.rows import project
-from robustphase.rows.data import Data
-from robustphase.rows.passes import abs2
-from robustphase.rows.source import Array
+from robustphase.constants import derived
+from robustphase.descend.newton import Moments
+from robustphase.likelihood import NoiseModel, e_step
+from robustphase.likelihood.noise_model import NOISE, Statistics
+from robustphase.problem import Problem, real_unknowns, select_columns
+from robustphase.rows.passes import abs2, adjoint_block, in_slices, project_block
+from robustphase.rows.source import Array, InBulk, Kernel, Parts
 
-#: Samples whose weights are computed together: the few temporaries of that stay in cache.
-ROWS = 8192
-
-
-def real_unknowns(signals: Array) -> int:
-    """How many real numbers a signal is."""
-    return len(signals) * (2 if np.iscomplexobj(signals) else 1)
+_TINY = float(np.finfo(np.float64).tiny)
 
 
-class Fit(NamedTuple):
-    """How k candidates fit.
+@dataclass(frozen=True)
+class ObjectiveOptions:
+    """Constants of the objective."""
 
-    Attributes
-    ----------
-    projections, residuals, weights : ndarray of shape (m, k)
-        ``A X``, ``y − |A X|² − b``, and the weights of iterated least squares times those of the covariates.
-    scales, scores : ndarray of shape (k,)
-        Scale of the clean residuals, and mean log-likelihood ratio.
-    """
+    most_leverage: float = derived(0.5, "largest d/W: with fewer than two samples per unknown noise and signal are one")
 
+
+OBJECTIVE = ObjectiveOptions()
+
+
+class State(NamedTuple):
+    """Signals (n, k), backgrounds (k,), noise models of k columns, and ρ (k,)."""
+
+    signals: Array
+    backgrounds: Array
+    noise: NoiseModel
+    spreads: Array
+
+    def only(self, columns: Array) -> State:
+        """Some of the columns."""
+        state: State = select_columns(self, columns)
+        return state
+
+
+class Evaluation(NamedTuple):
+    """What one pass tells of a state: the merit M (k,), moments, statistics, and projections ``A x`` (m, k)."""
+
+    merit: Array
+    moments: Moments
+    statistics: Statistics
     projections: Array
-    residuals: Array
-    weights: Array
-    scales: Array
-    scores: Array
-
-    def only(self, chosen: Array) -> Fit:
-        """Some of the candidates."""
-        return Fit(*(part[..., chosen] for part in self))
 
 
-def evaluate(data: Data, signals: Array, backgrounds: Array) -> Fit:
-    """Fit of the candidates in the columns of ``signals``: one pass."""
-    projections = project(data.source, signals)
-    # In place: each array of this shape is as large as m rows of k unknowns.
-    residuals = abs2(projections)
-    np.subtract(data.responses[:, np.newaxis], residuals, out=residuals)
-    residuals -= backgrounds
-    return weigh(data, projections, residuals)
+def likelihood_pass(problem: Problem, state: State) -> Evaluation:
+    """The e-step, and the sums of objective, gradient and m-step: one pass."""
+    signals, backgrounds, noise, spreads = state
+    power = np.maximum(abs2(signals).sum(axis=0), _TINY)
+    rates = spreads / power
+
+    def kernel(block: Array, y: Array, density: Array, w: Array) -> Parts:
+        projections = project_block(block, signals)
+        energy = abs2(projections)
+        residuals = y - energy
+        residuals -= backgrounds
+        _, weights, spread_weights, statistics = e_step(residuals, rates * energy, density, w, noise)
+        weights = np.multiply(weights, w, dtype=np.float64)
+        mass = weights.sum(axis=0)
+        residuals *= weights
+        residual_sum = residuals.sum(axis=0)
+        # The variances of the predictions depend on the signal too.
+        spread_weights *= w
+        residuals -= spread_weights * (rates / 2)
+        coefficients = residuals * projections
+        weights *= energy
+        second = weights.sum(axis=0)
+        weights *= energy
+        sums = (adjoint_block(block, coefficients), mass, residual_sum, second, weights.sum(axis=0), *statistics)
+        return Parts(sums=sums, rows=(projections,))
+
+    # Many signals are judged in single precision, where it is half of the work; for a single one it is next to nothing, but
+    # not the number of steps.
+    single = signals.shape[1] == 1
+    precision = np.float64 if single else np.float32
+    per_row = (
+        problem.responses,
+        problem.density.astype(precision, copy=False),
+        problem.weights.astype(precision, copy=False),
+    )
+    suited: Kernel = InBulk(kernel) if single else in_slices(kernel, signals.shape[1])
+    parts = problem.source.reduce(suited, per_row)
+    gradient, mass, residual_sum, second, fourth, *sums = parts.sums
+    statistics = Statistics(*sums)
+    gradient = gradient + signals * (noise.scales**2 * statistics.leverage / (2 * power))
+    entropy = effective_unknowns(problem, signals) / 2 * np.log(np.maximum(spreads, _TINY))
+    merit = (statistics.log_likelihood + entropy) / statistics.mass
+    return Evaluation(merit, Moments(gradient, mass, residual_sum, second, fourth), statistics, parts.rows[0])
 
 
-def weigh(data: Data, projections: Array, residuals: Array) -> Fit:
-    """Scales, weights and scores of given residuals."""
-    scales = residual_scales(residuals, data.weights > 0, data.contamination)
-    weights, log_ratio = np.empty_like(residuals), np.zeros(residuals.shape[1])
-    for start in range(0, residuals.shape[0], ROWS):
-        part = slice(start, start + ROWS)
-        found, ratio = mixture_weights(residuals[part], data.density[part], scales, data.contamination)
-        np.multiply(found, data.weights[part, np.newaxis], out=weights[part])
-        log_ratio += data.weights[part] @ np.log(ratio)
-    return Fit(projections, residuals, weights, scales, log_ratio / data.weights.sum())
+def effective_unknowns(problem: Problem, signals: Array) -> Array:
+    """d: the real unknowns of a signal, at most half of the samples."""
+    unknowns: Array = np.minimum(real_unknowns(signals), OBJECTIVE.most_leverage * problem.weights.sum(axis=0))
+    return unknowns
+
+
+def as_point(state: State) -> Array:
+    """A state in variables that may be extrapolated, shape (n + 6, k)."""
+    noise = state.noise
+    return np.vstack(
+        (
+            state.signals,
+            state.backgrounds,
+            np.log(noise.scales),
+            noise.tails,
+            noise.log_skews,
+            noise.mixing,
+            np.log(np.maximum(state.spreads, _TINY)),
+        )
+    )
+
+
+def as_state(point: Array, n: int, most: Array) -> State:
+    """The state that these variables mean, within its bounds."""
+    backgrounds, scales, tails, log_skews, mixing, spreads = point[n:].real
+    limit = np.log(NOISE.most_skew)
+    noise = NoiseModel(
+        np.maximum(np.exp(scales), NOISE.tiny_scale),
+        np.clip(tails, NOISE.lightest, NOISE.heaviest),
+        np.clip(log_skews, -limit, limit),
+        np.clip(mixing, NOISE.least_share, np.maximum(most, NOISE.least_share)),
+    )
+    return State(point[:n], backgrounds, noise, np.exp(spreads))

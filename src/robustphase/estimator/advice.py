@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from robustphase.estimator.records import Iteration
+from robustphase.estimator.history import Iteration
 from robustphase.recover import Recovery
+from robustphase.rows.source import Array
 
 #: Shares of bad samples: above the stated one by this much is a cause; beyond this no common signal explains the data.
 CLEARLY_MORE, TOO_MANY = 0.02, 0.4
@@ -19,10 +20,11 @@ FEW_STEPS = 16
 
 def engine_advice(stated: float | str, recovery: Recovery, samples: int, unknowns: int, whiten: bool) -> str:
     """For the recovery engine and what it found."""
-    found, energy = recovery.contamination, float(np.linalg.norm(recovery.signal)) ** 2
-    if energy < FAINT * recovery.scale:
+    found, energy = float(recovery.contaminations[0]), float(np.linalg.norm(recovery.signal)) ** 2
+    scale = float(recovery.noise.scales[0])
+    if energy < FAINT * scale:
         return (
-            f"the signal did not settle: its energy, {energy:.2g}, drowns in residuals of size {recovery.scale:.2g}. "
+            f"the signal did not settle: its energy, {energy:.2g}, drowns in residuals of size {scale:.2g}. "
             "Likely cause: the responses do not depend on A. Check that every response stands beside its own row."
         )
     if found > TOO_MANY:
@@ -48,6 +50,23 @@ def nothing_advice() -> str:
         "the responses hold no signal at all: they do not depend on A, and the answer is zero. Likely cause: a dead or covered "
         "detector, or a constant column read as y. Check that every response stands beside its own row."
     )
+
+
+def many_advice(converged: Array, nothing: Array) -> str:
+    """For many signals, some of which did not settle or are not there."""
+    lost = np.flatnonzero(~converged & ~nothing)
+    said = []
+    if nothing.any():
+        said.append(
+            f"{int(nothing.sum())} of {nothing.size} columns of y (the first is column {int(np.argmax(nothing))}) hold no signal "
+            "at all: their responses do not depend on A, and the answer is zero."
+        )
+    if lost.size:
+        said.append(
+            f"{lost.size} of {converged.size} signals did not settle (the first is column {int(lost[0])} of y). Fit that column "
+            "by itself: the warning then names the likely cause and what to try."
+        )
+    return " ".join(said)
 
 
 def descent_advice(history: list[Iteration], tol: float) -> str:

@@ -10,20 +10,25 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from robustphase.estimator.advice import engine_advice, nothing_advice, zero_start_advice
-from robustphase.estimator.descent import batch_gradient, check_batches, descend, sample_weights, settings_of
-from robustphase.estimator.inputs import check_operator_use, open_responses, open_rows
-from robustphase.estimator.many import check_many_use, fit_many, without_signal
-from robustphase.estimator.parameters import as_seed, check_parameters, check_start
-from robustphase.estimator.records import Clock, Iteration, gradient_record
+from robustphase.descend.robust_gradient import robust_descent
+from robustphase.estimator.fitting import Fitted, Settings, certified, fit, noise_means
+from robustphase.estimator.history import Clock, Iteration, certificate_record, step_record
+from robustphase.estimator.inputs import (
+    as_seed,
+    check_many_use,
+    check_operator_use,
+    check_parameters,
+    check_start,
+    open_responses,
+    open_rows,
+)
 from robustphase.estimator.standard_errors import influence_slopes, sandwich
-from robustphase.estimator.stream import batch_step
-from robustphase.initialise.start import spectral_init, whitened
-from robustphase.means.estimate import confident_level
-from robustphase.population import paper_step
-from robustphase.recover import Recovery, recover
-from robustphase.recover.certificate import Certificate, certify, uncertified
-from robustphase.rows import OperatorRows, RowSource, project
+from robustphase.estimator.streaming import batch_step
+from robustphase.initialise.start import whitened
+from robustphase.likelihood import NoiseModel
+from robustphase.problem import KEPT
+from robustphase.recover import Recovery
+from robustphase.rows import RowSource, project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
@@ -85,8 +90,12 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Weights of the last least-squares problem: small also for clean samples with large noise.
     noise_mean_ : float
         0, or the estimated background: the mean residual of the samples not flagged.
+    noise_model_ : NoiseModel
+        The fitted law of the noise: scale, tails (one over the degrees of freedom), logarithm of the skew, share of bad samples.
     noise_scale_ : float
-        Scale of the clean residuals.
+        Its scale.
+    covariate_weights_ : ndarray of shape (m,)
+        Weight of every row of ``A`` alone, whatever its response.
     certificate_ : float
         Radius around ``signal_``, relative to its norm, that the robust gradient vouches for at the level used. NaN for a
         linear operator.
@@ -162,9 +171,11 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     initial_signal_: Array
     weights_: Array
     residual_weights_: Array
+    covariate_weights_: Array
     contamination_: float
     noise_mean_: float
     noise_scale_: float
+    noise_model_: NoiseModel
     certificate_: float
     n_iter_: int
     converged_: bool
@@ -195,6 +206,8 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         clock = Clock(source)
         samples = self._check_data(A, y, reset=True, source=source, many=True)
         check_operator_use(self, samples)
+        if samples.responses.ndim == 2:
+            check_many_use(self)
         clock = clock.moved_to(samples.source) if samples.source is not source else clock
         start = check_start(self.init, samples.source)
         back = None
@@ -203,30 +216,13 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             clock = clock.moved_to(samples.source)
             start = start if start is None else np.linalg.solve(back, start)
         self.history_ = []
-        if samples.responses.ndim == 2:
-            return self._fit_many(samples, level, back, clock)
-        if self.step == "newton" and self.batches == 1:
-            with single_threaded_blas():
-                message = self._recover(samples, level, start, clock)
-        else:
-            message = self._descend(samples, level, start, clock)
-        if back is not None:
-            self.signal_, self.initial_signal_ = back @ self.signal_, back @ self.initial_signal_
+        with single_threaded_blas():
+            fitted = fit(samples, start, self._settings(level), clock, self._note)
+        self._copy(fitted, back, one=samples.responses.ndim == 1)
         self.batches_seen_ = 1
         self.n_iter_ = len(self.history_)
-        self.converged_ = not message
-        if message:
-            warnings.warn(message, ConvergenceWarning, stacklevel=2)
-        return self
-
-    def _fit_many(self, samples: Samples, level: float | str, back: Array | None, clock: Clock) -> RobustPhaseRetrieval:
-        """One signal for every column of the responses."""
-        check_many_use(self)
-        fit_many(self, samples, level, clock)
-        if back is not None:
-            self.signal_, self.initial_signal_ = self.signal_ @ back.T, self.initial_signal_ @ back.T
-        self.batches_seen_ = 1
-        self.n_iter_ = len(self.history_)
+        if fitted.message:
+            warnings.warn(fitted.message, ConvergenceWarning, stacklevel=2)
         return self
 
     def partial_fit(self, A: Any, y: Any) -> RobustPhaseRetrieval:
@@ -257,13 +253,13 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._seed = as_seed(self.random_state)
         samples = self._check_data(A, y, reset=False, enough=False)
         check_operator_use(self, samples, method="partial_fit")
-        clock = Clock(samples.source)
+        clock, settings = Clock(samples.source), self._settings(level)
         used = self.contamination_ if isinstance(level, str) else level
         self.batches_seen_ += 1
         if self.step == "paper":
-            self._paper_step(samples, used, clock)
+            self._published_step(samples, used, settings, clock)
         else:
-            self._averaged_step(samples, used, clock)
+            self._averaged_step(samples, used, settings, clock)
         self._law_fitted = False
         del self.history_[:-LONGEST_HISTORY]
         self.n_iter_ += 1
@@ -289,7 +285,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         expected[hidden] = np.nan
         return expected
 
-    def flag_samples(self, threshold: float = 0.5) -> Array:
+    def flag_samples(self, threshold: float = KEPT) -> Array:
         """Which samples of the last fit were treated as bad.
 
         Parameters
@@ -338,7 +334,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
         projections = project(samples.source, self.signal_)
         residuals = samples.responses - projections**2 - self._residual_centre
-        slopes = influence_slopes(residuals, self._probabilities, self.residual_weights_, self.noise_scale_)
+        slopes = influence_slopes(residuals, self._probabilities, self.residual_weights_, self.noise_model_)
         return sandwich(samples.source, projections, slopes, self.residual_weights_ * residuals)
 
     def _check_data(
@@ -360,174 +356,67 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         validate_data(self, _named(A, source), reset=reset, skip_check_array=True)
         return samples
 
-    def _find_start(self, samples: Samples, level: float | str) -> Array | None:
-        """The starting point, or None where the engine looks for candidates itself."""
-        if self.init == "auto" and self.step == "newton":
-            return None
-        return spectral_init(
-            samples.source,
-            samples.responses,
-            level,
-            self.noise_mean,
-            self.init,
-            delta=self.delta,
-            random_state=self._seed,
-        ).signal
+    def _settings(self, level: float | str) -> Settings:
+        names = (
+            "noise_mean",
+            "init",
+            "mean_estimator",
+            "step",
+            "batches",
+            "polish",
+            "delta",
+            "max_iter",
+            "tol",
+            "whiten",
+        )
+        return Settings(contamination=level, seed=self._seed, **{name: getattr(self, name) for name in names})
 
-    def _recover(self, samples: Samples, level: float | str, start: Array | None, clock: Clock) -> str:
-        """The default engine; what to warn of, if anything."""
-        start = self._find_start(samples, level) if start is None else start
-        if start is not None and not np.any(start):
-            return self._give_up(samples, level, start, clock)
-        _, before = clock.now()
-        found = self._run_engine(samples, level, start)
-        for stage in found.history:
-            self._note(
-                Iteration(
-                    stage.stage,
-                    moved=stage.moved,
-                    score=stage.score,
-                    candidates=stage.candidates,
-                    passes=clock.passes_at(stage.passes),
-                    seconds=before + stage.seconds,
-                )
-            )
-        self.initial_signal_ = found.initial_signal
-        self.contamination_ = found.contamination if isinstance(level, str) else level
-        self._adopt(samples, found, clock)
-        if without_signal(samples.responses[:, np.newaxis], self.signal_[:, np.newaxis]).any():
-            self.signal_, self.certificate_ = np.zeros_like(self.signal_), np.inf
-            return nothing_advice()
-        if found.converged:
-            return ""
-        return engine_advice(self.contamination, found, *samples.source.shape, self.whiten)
+    def _copy(self, fitted: Fitted, back: Array | None, *, one: bool) -> None:
+        """Take over what was found; for one signal without the axis of the signals."""
+        found: Recovery = fitted.recovery
+        signals, initial = fitted.signals, found.initial_signals
+        if back is not None:
+            signals, initial = back @ signals, back @ initial
 
-    def _descend(self, samples: Samples, level: float | str, start: Array | None, clock: Clock) -> str:
-        """Robust gradient steps, and the polish; what to warn of, if anything."""
-        check_batches(self.batches, *samples.source.shape)
-        if isinstance(level, str):
-            # The robust means of a descent need a number; the engine finds one.
-            level = self._run_engine(samples, level, None).contamination
-        if start is None:
-            start = self._find_start(samples, level)
-        if start is None:
-            start = self._run_engine(samples, level, None, polish=False).signal
-        if not np.any(start):
-            return self._give_up(samples, level, start, clock)
-        self.initial_signal_, self.contamination_ = start, level
-        outcome = descend(samples, start, settings_of(self, level, self._seed), clock, self._note)
-        if self.polish:
-            found = self._run_engine(samples, level, outcome.signal)
-            passes, seconds = clock.now()
-            self._note(Iteration("polish", moved=found.history[-1].moved, passes=passes, seconds=seconds))
-        else:
-            residuals = samples.responses - abs2(project(samples.source, outcome.signal))
-            found = Recovery(
-                signal=outcome.signal,
-                initial_signal=start,
-                background=float(np.median(residuals)),
-                weights=np.where(samples.dropped, 0.0, outcome.weights),
-                contamination=level,
-                scale=float(np.median(np.abs(residuals - np.median(residuals)))),
-                converged=True,
-                history=(),
-                residual_weights=outcome.weights,
-            )
-        self._adopt(samples, found, clock)
-        return outcome.message
+        def plain(values: Array) -> Any:
+            first = values[..., 0]
+            return (first if first.ndim else first.item()) if one else values
 
-    def _averaged_step(self, samples: Samples, level: float, clock: Clock) -> None:
+        self.signal_, self.initial_signal_ = (plain(s) if one else s.T for s in (signals, initial))
+        self.weights_, self.residual_weights_ = plain(found.weights), plain(found.residual_weights)
+        # Without weights of its own for any signal, one column serves all of them.
+        self.covariate_weights_ = plain(found.covariate_weights)
+        self._probabilities = plain(found.probabilities)
+        self.contamination_, self.certificate_ = plain(fitted.levels), plain(fitted.radii)
+        self.noise_mean_, self._residual_centre = plain(fitted.noise_means), plain(found.backgrounds)
+        self.noise_model_ = NoiseModel(*(plain(part) for part in found.noise))
+        self.noise_scale_ = plain(found.noise.scales)
+        self.converged_, self._law_fitted = plain(fitted.converged), self.polish
+
+    def _averaged_step(self, samples: Samples, level: float, settings: Settings, clock: Clock) -> None:
         """A step on a fresh batch, averaged with all earlier ones."""
         gain = 1.0 / self.batches_seen_
         asked = batch_step(samples, self.signal_, self._residual_centre, level, self._seed)
         signal = self.signal_ + gain * (asked.signal - self.signal_)
         self._residual_centre += gain * (asked.centre - self._residual_centre)
-        self.weights_ = np.where(samples.dropped, 0.0, asked.weights)
-        if self.noise_mean == "unknown":
-            self.noise_mean_ += gain * (self._background(samples, signal, self.weights_) - self.noise_mean_)
-        before = self.signal_
-        certificate = self._certify(samples, signal, level)
-        self.signal_, self.certificate_ = certificate.signal, certificate.radius
-        self._note(gradient_record("descent", certificate.gradient, self.signal_ - before, self.signal_, *clock.now()))
+        self.weights_ = asked.weights[:, 0]
+        certificates, means = certified(samples, signal[:, np.newaxis], asked.weights, np.array([level]), settings)
+        self.noise_mean_ += gain * (float(means[0]) - self.noise_mean_)
+        self.signal_, self.certificate_ = certificates.signals[:, 0], float(certificates.radii[0])
+        self._note(certificate_record(certificates, clock)._replace(stage="descent"))
 
-    def _paper_step(self, samples: Samples, level: float, clock: Clock) -> None:
+    def _published_step(self, samples: Samples, level: float, settings: Settings, clock: Clock) -> None:
         """One iteration of Algorithm 2 or 4 on a fresh batch."""
-        settings = settings_of(self, level, self._seed)
-        gradient = batch_gradient(samples, self.signal_, settings)
-        move = paper_step(self.initial_signal_, noise_mean="unknown" if settings.paired else "zero") * gradient.location
-        self.signal_ = self.signal_ - move
-        weights = np.ones(samples.responses.size)
-        used = sample_weights(gradient, settings)
+        rule = settings.rule(level, self.initial_signal_)
+        step = next(robust_descent(self.signal_, [samples], rule))
+        self.signal_ = step.signal
+        weights, used = np.ones(samples.responses.size), step.sample_weights(rule)
         weights[: used.size] = used
         self.weights_ = np.where(samples.dropped, 0.0, weights)
-        if self.noise_mean == "unknown":
-            background = self._background(samples, self.signal_, self.weights_)
-            self.noise_mean_ += (background - self.noise_mean_) / self.batches_seen_
-        self._note(gradient_record("descent", gradient, move, self.signal_, *clock.now()))
-
-    def _run_engine(
-        self, samples: Samples, level: float | str, start: Array | None, *, polish: bool | None = None
-    ) -> Recovery:
-        return recover(
-            samples,
-            level,
-            unknown_mean=self.noise_mean == "unknown",
-            start=start,
-            with_polish=self.polish if polish is None else polish,
-            seed=self._seed,
-        )
-
-    def _adopt(self, samples: Samples, found: Recovery, clock: Clock) -> None:
-        """Take over an answer, with its certificate."""
-        self.weights_, self.residual_weights_, self.noise_scale_ = found.weights, found.residual_weights, found.scale
-        self._probabilities = found.weights if found.probabilities is None else found.probabilities
-        self.noise_mean_ = self._background(samples, found.signal, found.weights)
-        certificate = self._certify(samples, found.signal, self.contamination_)
-        # Only the polish can leave the ball; a descent ends where robust gradients lead it.
-        self.signal_ = certificate.signal if self.polish else found.signal
-        self.certificate_ = certificate.radius
-        # The polish fits the location of the residuals also where their mean is known to be zero.
-        self._residual_centre, self._law_fitted = found.background, self.polish
-        move = found.signal - self.signal_
-        self._note(gradient_record("certificate", certificate.gradient, move, self.signal_, *clock.now()))
-
-    def _certify(self, samples: Samples, signal: Array, level: float) -> Certificate:
-        if isinstance(samples.source, OperatorRows):
-            return uncertified(samples.source, samples.responses, signal, self.noise_mean_, self.weights_)
-        return certify(
-            samples.source,
-            samples.responses,
-            signal,
-            self.noise_mean_,
-            float(confident_level(level, self.delta, samples.source.shape[0])),
-            unknown_mean=self.noise_mean == "unknown",
-            weights=self.weights_,
-            mean_estimator=self.mean_estimator,
-            random_state=self._seed,
-        )
-
-    def _background(self, samples: Samples, signal: Array, weights: Array) -> float:
-        """Mean residual of the samples that are not flagged, if it is not known to be zero.
-
-        Where the fitted noise law has its peak would not do: for skewed noise that is not the mean.
-        """
-        if self.noise_mean == "zero":
-            return 0.0
-        residuals = samples.responses - abs2(project(samples.source, signal))
-        kept = weights > 0.5
-        return float(np.mean(residuals[kept])) if kept.any() else float(np.median(residuals))
-
-    def _give_up(self, samples: Samples, level: float | str, start: Array, clock: Clock) -> str:
-        """Nothing can be done from a start of zero."""
-        self.signal_ = self.initial_signal_ = start
-        self.contamination_ = 0.0 if isinstance(level, str) else level
-        self.noise_mean_ = float(np.median(samples.responses)) if self.noise_mean == "unknown" else 0.0
-        self.weights_ = self.residual_weights_ = np.where(samples.dropped, 0.0, 1.0)
-        self.noise_scale_ = float(np.median(np.abs(samples.responses - self.noise_mean_)))
-        self.certificate_, self._residual_centre, self._law_fitted = np.inf, 0.0, False
-        passes, seconds = clock.now()
-        self._note(Iteration("start", passes=passes, seconds=seconds))
-        return zero_start_advice(self.init)
+        if settings.unknown_mean:
+            background = noise_means(samples, self.signal_[:, np.newaxis], self.weights_[:, np.newaxis])
+            self.noise_mean_ += (float(background[0]) - self.noise_mean_) / self.batches_seen_
+        self._note(step_record(step, clock))
 
     def _note(self, record: Iteration) -> None:
         self.history_.append(record)

@@ -1,7 +1,7 @@
-"""Standard errors of the polished signal.
+"""Standard errors of the fitted signal.
 
-The polish solves ``Σ_j ψ(r_j) f_j = 0`` for the signal and the background, with the residual r, the change ``f = (2 s a, 1)``
-of the prediction, and ``ψ(r) = w r`` from the fitted noise law. So its covariance is the sandwich ``B⁻¹ M B⁻ᵀ`` with
+The likelihood fit solves ``Σ_j ψ(r_j) f_j = 0`` for the signal and the background, with the residual r, the change ``f = (2 s
+a, 1)`` of the prediction, and ``ψ(r) = w r`` from the fitted noise law. So its covariance is the sandwich ``B⁻¹ M B⁻ᵀ`` with
 ``B = Σ ψ'(r) f fᵀ`` and ``M = Σ ψ(r)² f fᵀ``.
 
 Two cheaper formulas do not work. Weights in place of ψ' ignore that a residual which grows loses weight: intervals that
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from robustphase.likelihood import NoiseModel
 from robustphase.rows import Parts, RowSource
 from robustphase.rows.source import Array
 
@@ -49,37 +50,25 @@ def sandwich(source: RowSource, projections: Array, slopes: Array, influences: A
     return errors
 
 
-def influence_slopes(residuals: Array, clean: Array, weights: Array, scale: float) -> Array:
-    """Derivative of ``ψ(r) = w r`` for a law that is a two-piece Student density beside a share of bad samples.
+def influence_slopes(residuals: Array, clean: Array, weights: Array, noise: NoiseModel) -> Array:
+    """Derivative of ``ψ(r) = w r`` under a fitted noise model of one signal.
 
     The weights are ``w = c v`` with c the probability to be clean and ``1/v = (k² ν + r²/σ²)/(ν + 1)``, where the stretch k
-    depends on the side of r. So ``ψ' = w (1 − [(1 − c) + 2/(ν + 1)] v r²/σ²)``, and ν is read off the line that 1/v follows.
+    depends on the side of r. So ``ψ' = w (1 − [(1 − c) + 2/(ν + 1)] v r²/σ²)``.
 
     Parameters
     ----------
     residuals, clean, weights : ndarray of shape (m,)
         r, c and w; c and w both times the weights of the covariates.
-    scale : float
-        σ.
+    noise : NoiseModel
+        The model, whose fields are numbers.
     """
-    squares = (residuals / scale) ** 2
+    squares = (residuals / noise.scales) ** 2
     used = weights > 0
     v = np.zeros_like(weights)
     v[used] = weights[used] / clean[used]
-    slope = 1 / (1 + _degrees(squares, v, residuals > 0, clean))
-    slopes: Array = weights * (1 - ((1 - clean) + 2 * slope) * v * squares)
+    slopes: Array = weights * (1 - ((1 - clean) + 2 / (1 + noise.degrees)) * v * squares)
     return slopes
-
-
-def _degrees(squares: Array, v: Array, above: Array, clean: Array) -> float:
-    """Degrees of freedom, from the slope of 1/v in the squared residuals on the side that has more samples."""
-    used = (v > 0) & (clean > 0.5)
-    side = used & (above if 2 * (used & above).sum() > used.sum() else ~above)
-    x, inverse = squares[side], 1 / v[side]
-    x = x - x.mean()
-    spread = float(x @ x)
-    slope = float(x @ inverse) / spread if spread > 0 else 0.0
-    return float(np.clip(1 / max(slope, 1e-3) - 1, 1.0, 1e3))
 
 
 def _changes(block: Array, projections: Array, unit: float) -> Array:

@@ -1,21 +1,13 @@
 """Where the descent starts.
 
-``printed`` holds the paper's Procedures 1 and 3, both configurations. They need n² samples, or an eigenvector of a
-heavy-tailed covariance; the rest of this room is the start that survives a constant share of contamination with a number
-of samples proportional to n.
+``procedures`` holds the paper's Procedures 1 and 3, both configurations. They need n² samples, or an eigenvector of a
+heavy-tailed covariance; the rest of this room is the start that survives a constant share of contamination with a number of
+samples proportional to n: rows are held against their known distribution (``screening``), directions sought in the second
+moments of rank bins (``block_davidson``, ``rank_spectra``), norms chosen by likelihood (``norm_grid``), and ``start`` puts it
+together.
 """
 
-from robustphase.initialise.norms import Candidates
-from robustphase.initialise.printed import PrintedStart, printed_start
-from robustphase.initialise.start import Problem, StartResult, pose, spectral_init, start_candidates
+from robustphase.initialise.procedures import PublishedStart, published_start
+from robustphase.initialise.start import StartResult, spectral_init
 
-__all__ = [
-    "Candidates",
-    "PrintedStart",
-    "Problem",
-    "StartResult",
-    "pose",
-    "printed_start",
-    "spectral_init",
-    "start_candidates",
-]
+__all__ = ["PublishedStart", "StartResult", "published_start", "spectral_init"]

@@ -8,31 +8,39 @@ weighed down along it until their projections have the mass in every range that 
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import erfcinv
+from scipy.special import erfcinv, ndtri
 
+from robustphase.constants import budget, derived, empirical
 from robustphase.means.directions import real_columns, worst_directions
 from robustphase.rows import RowSource, ScaledRows
 from robustphase.rows.source import Array
 
-#: Lengths beyond this many standard deviations are impossible.
-LENGTH_LIMIT = 5.0
-#: Directions looked at together, and passes that look for them: from scratch, and afterwards.
-DIRECTIONS = 4
-COLD_DEPTH, WARM_DEPTH = 4, 3
-#: A direction is too strong when it exceeds the edge by this factor.
-ABOVE_EDGE = 1.03
-#: Two-sided tail probabilities that separate the ranges; the inner half is never weighed down.
-TAILS = np.array([1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 0.004, 0.001])
-EDGES = np.append(np.sqrt(2) * erfcinv(TAILS), np.inf)
-EXPECTED = -np.diff(np.append(TAILS, 0.0))
-UNTOUCHED = 3
-#: A range holds too much when it exceeds the expected count by this many standard deviations.
-SURPLUS = 2.5
+
+@dataclass(frozen=True)
+class ScreeningOptions:
+    """Constants of the screening."""
+
+    false_alarms: float = derived(0.005, "expected number of clean rows, among all, whose length counts as impossible")
+    above_edge: float = empirical(1.03, "a direction is too strong when it exceeds the edge of chance by this factor")
+    surplus: float = empirical(2.5, "standard deviations by which a range holds too much")
+    tails: tuple[float, ...] = derived(
+        (1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 0.004, 0.001),
+        "two-sided tail probabilities that separate the ranges of a projection, finer where bad rows do most",
+    )
+    untouched: int = derived(3, "ranges inside, which hold most rows and little energy, are never weighed down")
+    directions: int = budget(4, "directions looked at together")
+    cold_depth: int = budget(4, "passes that look for them from scratch")
+    warm_depth: int = budget(3, "and once they have been found")
+    rounds: int = budget(6, "most rounds of weighing down")
 
 
-def screen_covariates(source: RowSource, usable: Array, *, max_rounds: int = 6, seed: int = 0) -> Array:
+SCREENING = ScreeningOptions()
+
+
+def screen_covariates(source: RowSource, usable: Array, *, seed: int = 0) -> Array:
     """Weights in [0, 1] for the rows of a design that should be standard normal.
 
     Parameters
@@ -41,8 +49,6 @@ def screen_covariates(source: RowSource, usable: Array, *, max_rounds: int = 6, 
         The covariates.
     usable : ndarray of bool, shape (m,)
         Rows that can be computed with; the others get weight zero.
-    max_rounds : int, default=6
-        Most rounds.
     seed : int, default=0
         For the first guess of the strongest directions.
 
@@ -51,7 +57,7 @@ def screen_covariates(source: RowSource, usable: Array, *, max_rounds: int = 6, 
     ndarray of shape (m,)
     """
     weights, normal = plausible_rows(source, usable)
-    return screen_directions(source, weights, max_rounds=max_rounds, seed=seed) if normal else weights
+    return screen_directions(source, weights, seed=seed) if normal else weights
 
 
 def plausible_rows(source: RowSource, usable: Array) -> tuple[Array, bool]:
@@ -69,12 +75,12 @@ def plausible_rows(source: RowSource, usable: Array) -> tuple[Array, bool]:
     return ordinary.astype(np.float64), True
 
 
-def screen_directions(source: RowSource, weights: Array, *, max_rounds: int = 6, seed: int = 0) -> Array:
+def screen_directions(source: RowSource, weights: Array, *, seed: int = 0) -> Array:
     """Weigh down rows along directions of too much energy, round by round."""
     n, view, is_complex = source.shape[1], ScaledRows(source), source.dtype.kind == "c"
-    guess = np.random.default_rng(seed).standard_normal((n, min(DIRECTIONS, n)))
-    depth, centre = COLD_DEPTH, np.zeros(n)
-    for _ in range(max_rounds):
+    guess = np.random.default_rng(seed).standard_normal((n, min(SCREENING.directions, n)))
+    depth, centre = SCREENING.cold_depth, np.zeros(n)
+    for _ in range(SCREENING.rounds):
         strongest = worst_directions(view, weights, centre, guess, depth)
         hot = strongest.variances > largest_energy(n, weights)
         if not hot.any():
@@ -83,13 +89,13 @@ def screen_directions(source: RowSource, weights: Array, *, max_rounds: int = 6,
         columns = real_columns(strongest.projections[:, hot]) * (np.sqrt(2.0) if is_complex else 1.0)
         for column in columns.T:
             weights = match_normal(column, weights)
-        guess, depth = strongest.vectors, WARM_DEPTH
+        guess, depth = strongest.vectors, SCREENING.warm_depth
     return weights
 
 
 def largest_energy(n: int, weights: Array) -> float:
     """Mean energy along a direction that weighted rows of N(0, I) do not exceed: the edge of Marchenko and Pastur."""
-    return float(ABOVE_EDGE * (1 + np.sqrt(n * (weights @ weights)) / weights.sum()) ** 2)
+    return float(SCREENING.above_edge * (1 + np.sqrt(n * (weights @ weights)) / weights.sum()) ** 2)
 
 
 def ordinary_lengths(squares: Array, n: int, is_complex: bool) -> Array:
@@ -97,17 +103,21 @@ def ordinary_lengths(squares: Array, n: int, is_complex: bool) -> Array:
     degrees = 2 * n if is_complex else n
     unit = 2 / (9 * degrees)
     standard = (np.cbrt(squares / n) - (1 - unit)) / np.sqrt(unit)
-    ordinary: Array = np.abs(standard) < LENGTH_LIMIT
+    # So long that hardly one clean row among all of them is longer.
+    limit = -float(ndtri(SCREENING.false_alarms / (2 * max(squares.size, 1))))
+    ordinary: Array = np.abs(standard) < limit
     return ordinary
 
 
 def match_normal(projections: Array, weights: Array) -> Array:
     """Weigh down the ranges of ``|t|`` that hold clearly more mass than a standard normal variable would."""
-    ranges = np.clip(np.searchsorted(EDGES, np.abs(projections), side="right") - 1, 0, EXPECTED.size - 1)
-    observed = np.bincount(ranges, weights, EXPECTED.size)
-    expected = EXPECTED * weights.sum()
-    surplus = observed > expected + SURPLUS * np.sqrt(expected) + 1
-    surplus[:UNTOUCHED] = False
+    tails = np.array(SCREENING.tails)
+    edges = np.append(np.sqrt(2) * erfcinv(tails), np.inf)
+    ranges = np.clip(np.searchsorted(edges, np.abs(projections), side="right") - 1, 0, tails.size - 1)
+    observed = np.bincount(ranges, weights, tails.size)
+    expected = -np.diff(np.append(tails, 0.0)) * weights.sum()
+    surplus = observed > expected + SCREENING.surplus * np.sqrt(expected) + 1
+    surplus[: SCREENING.untouched] = False
     factors = np.ones_like(expected)
     factors[surplus] = expected[surplus] / observed[surplus]
     matched: Array = weights * factors[ranges]

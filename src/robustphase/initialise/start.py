@@ -1,48 +1,55 @@
-"""The default start: screened covariates, candidate directions from rank bins, norms by likelihood.
+"""Where the descent starts: screened covariates, candidate directions, norms by likelihood.
 
-It asks for a number of samples proportional to n, survives a constant share of contamination in covariates and responses,
-and does not care about the noise mean. It hands on several candidates with their scores; racing them is the recovery
-engine's work.
+It asks for a number of samples proportional to n, survives a constant share of contamination in covariates and responses, and
+does not care about the noise mean. Three strategies, one for each kind of problem:
+
+- *broad* (:func:`broad_start`): one signal gets up to 16 candidates from a search over groups of rank bins;
+- *shared* (:func:`shared_start`): many signals behind one design get one candidate each, all of them from common passes;
+- *operator* (:func:`operator_start`): covariates that are a linear operator are not looked at.
+
+All hand on candidates with their scores; choosing among them is the recovery engine's work.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from robustphase.initialise.directions import candidate_directions
-from robustphase.initialise.norms import Candidates, profile_norms
-from robustphase.initialise.printed import printed_start
-from robustphase.initialise.screening import plausible_rows, screen_covariates, screen_directions
-from robustphase.likelihood import density_floor, response_density
-from robustphase.rows import RowSource, TransformedRows, sweep
-from robustphase.rows.data import Data
+from robustphase.constants import budget
+from robustphase.initialise.block_davidson import candidate_directions
+from robustphase.initialise.norm_grid import profile_full_norms, profile_norms
+from robustphase.initialise.procedures import published_start
+from robustphase.initialise.rank_spectra import (
+    SPECTRA,
+    Directions,
+    leading_directions,
+    monotone_weightings,
+    operator_directions,
+    random_guesses,
+)
+from robustphase.initialise.screening import plausible_rows, screen_directions
+from robustphase.likelihood.comparison import comparison_floor
+from robustphase.problem import Candidates, Problem, assumed_level, build_problem
+from robustphase.rows import OperatorRows, RowSource, TransformedRows, sweep
 from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
 from robustphase.spectra.covariance import robust_covariance, whitener
 from robustphase.validation import Samples, check_choice, check_contamination, check_samples
 
-#: Most candidates handed on.
-MOST_CANDIDATES = 16
-#: Most of them that repeat a direction with a shrunken norm.
-MOST_SHRUNKEN = 4
-#: A smaller stated contamination is not believed: a mixture without bad samples trusts every sample.
-LEAST_CONTAMINATION = 0.02
-#: Largest interquartile range of clean responses, in units of the shortest range that holds half of them.
-SHORTEST_HALVES = 3.0
-#: What is assumed when the contamination is to be found out.
-AUTO_CONTAMINATION = 0.2
-
 METHODS = ("auto", "mean", "covariance", "spectral")
 
 
-class Problem(NamedTuple):
-    """Screened samples, and the unit of their responses: the interquartile range."""
+@dataclass(frozen=True)
+class StartOptions:
+    """Constants of the start."""
 
-    data: Data
-    unit: float
+    candidates: int = budget(16, "most candidates handed on")
+    shrunken: int = budget(4, "most of them that repeat a direction with a shrunken norm")
+
+
+START = StartOptions()
 
 
 @dataclass(frozen=True)
@@ -122,13 +129,14 @@ def spectral_init(
     unknown = noise_mean == "unknown"
     if method == "auto":
         with single_threaded_blas():
-            problem, found = start_candidates(samples, level, unknown_mean=unknown, seed=random_state)
-        found = found.only(_best(found, MOST_CANDIDATES))
-        signals = np.sqrt(problem.unit) * found.signals
-        weights, backgrounds, scores = problem.data.weights, problem.unit * found.backgrounds, found.scores
-        used = problem.data.contamination
+            problem, screen = screened_problem(samples, level, unknown_mean=unknown, thorough=False, seed=random_state)
+            problem, found = broad_start(problem, screen=screen, seed=random_state)
+        found = _best(found, START.candidates)
+        unit, used = float(problem.units[0]), float(problem.levels[0])
+        signals, backgrounds, scores = np.sqrt(unit) * found.signals, unit * found.backgrounds, found.scores
+        weights = problem.weights[:, 0]
     else:
-        used = AUTO_CONTAMINATION if isinstance(level, str) else level
+        used = assumed_level(level) if isinstance(level, str) else level
         signal, weights = _single_start(samples, used, unknown, method, delta)
         signals, backgrounds, scores = signal[:, np.newaxis], np.zeros(1), np.zeros(1)
     if back is not None:
@@ -136,66 +144,90 @@ def spectral_init(
     return StartResult(signals[:, 0], signals.T, scores, backgrounds, weights, used)
 
 
-def pose(samples: Samples, contamination: float | str, *, unknown_mean: bool, seed: int = 0) -> Problem:
-    """Screen the covariates and put the responses into natural units."""
-    weights = screen_covariates(samples.source, ~samples.dropped, seed=seed)
-    return in_natural_units(samples, contamination, unknown_mean, weights)
+def screened_problem(
+    samples: Samples, contamination: float | str, *, unknown_mean: bool, thorough: bool, seed: int = 0
+) -> tuple[Problem, bool]:
+    """The standardised problem; and whether rows may still be weighed down along directions.
+
+    Parameters
+    ----------
+    samples : Samples
+        Covariates, and responses of shape (m,) or (m, p).
+    contamination : float or "auto"
+        ε.
+    unknown_mean : bool
+        Fit backgrounds.
+    thorough : bool
+        Look for directions of too much energy at once. The broad start looks at all samples together anyway, and notices such
+        directions without a pass of its own.
+    seed : int, default=0
+        For first guesses.
+    """
+    responses = _columns(samples.responses)
+    dropped = _columns(samples.dropped)
+    usable: Array = ~np.asarray(dropped.all(axis=1))
+    if isinstance(samples.source, OperatorRows):
+        weights, screenable = np.asarray(usable, np.float64), False
+    else:
+        weights, screenable = plausible_rows(samples.source, usable)
+        if thorough and screenable:
+            weights, screenable = screen_directions(samples.source, weights, seed=seed), False
+    per_column = (
+        weights[:, np.newaxis] * ~dropped if responses.shape[1] > 1 and dropped.any() else weights[:, np.newaxis]
+    )
+    levels = np.full(responses.shape[1], assumed_level(contamination))
+    problem = build_problem(samples.source, responses, per_column, levels, unknown_mean=unknown_mean)
+    return problem, screenable
 
 
-def assumed_level(contamination: float | str) -> float:
-    """The contamination that a fit assumes when it is told this."""
-    return AUTO_CONTAMINATION if isinstance(contamination, str) else max(contamination, LEAST_CONTAMINATION)
-
-
-def in_natural_units(samples: Samples, contamination: float | str, unknown_mean: bool, weights: Array) -> Problem:
-    """The problem, with responses over their interquartile range."""
-    level = assumed_level(contamination)
-    unit = response_unit(samples.responses[~samples.dropped])
-    responses = samples.responses / unit
-    density = response_density(responses, density_floor(level))
-    return Problem(Data(samples.source, responses, weights, density, level, unknown_mean), unit)
-
-
-def start_candidates(
-    samples: Samples, contamination: float | str, *, unknown_mean: bool, seed: int = 0
-) -> tuple[Problem, Candidates]:
-    """The problem as :func:`pose` would pose it, and at most ``MOST_CANDIDATES`` candidate signals, best score first.
+def broad_start(problem: Problem, *, screen: bool, seed: int = 0) -> tuple[Problem, Candidates]:
+    """At most 16 candidates for one signal, best score first; and the problem, with better weights of the rows.
 
     The search for directions looks at all samples together anyway, so it notices rows that have to be screened; without any
     the screening costs nothing.
     """
-    weights, normal = plausible_rows(samples.source, ~samples.dropped)
     directions, weights = candidate_directions(
-        samples.source,
-        samples.responses,
-        weights,
-        screen=(lambda w: screen_directions(samples.source, w, seed=seed)) if normal else None,
-        seed=seed,
+        problem.source, problem.responses[:, 0], problem.weights[:, 0], screen=screen, seed=seed
     )
-    problem = in_natural_units(samples, contamination, unknown_mean, weights)
-    full, shrunken = profile_norms(problem.data, directions, seed=seed)
-    shrunken = shrunken.only(_best(shrunken, MOST_SHRUNKEN))
-    return problem, full.only(_best(full, MOST_CANDIDATES - shrunken.scores.size)).joined(shrunken)
+    problem = problem._replace(weights=weights[:, np.newaxis])
+    full, shrunken = profile_norms(problem.floored(comparison_floor(problem.levels)), directions, seed=seed)
+    shrunken = _best(shrunken, START.shrunken)
+    return problem, _best(full, START.candidates - shrunken.scores.size).joined(shrunken)
 
 
-def _best(candidates: Candidates, most: int) -> Array:
-    """Indices of the best-scored candidates, best first."""
-    return np.argsort(-candidates.scores, kind="stable")[:most]
+def shared_start(problem: Problem, *, seed: int = 0) -> tuple[Candidates, Directions]:
+    """One candidate for every signal, and the directions they came from."""
+    found = unusual_directions(problem, problem.responses, seed=seed)
+    return profile_full_norms(problem.floored(comparison_floor(problem.levels)), found.vectors, seed=seed), found
 
 
-def response_unit(responses: Array) -> float:
-    """Interquartile range of the responses, as long as it can be trusted; their mean size where most of them coincide.
+def unusual_directions(problem: Problem, values: Array, *, most: int | None = None, seed: int = 0) -> Directions:
+    """For every column of values the direction along which they depend on the covariates most."""
+    weightings = monotone_weightings(values, problem.weights)
+    guesses = random_guesses(problem.source, values.shape[1], seed)
+    return leading_directions(problem.source, weightings, guesses, most=SPECTRA.steps_of_many if most is None else most)
 
-    More than a quarter of bad responses on one side carry a quartile away. The shortest range that holds half of the
-    responses stays where the majority is. For squared normal variables without noise the interquartile range is 2.7 times as
-    long, with noise or a background less; where it is longer still, it is not that of clean responses.
+
+def operator_start(problem: Problem, *, seed: int = 0) -> Candidates:
+    """Candidates for the signal behind a linear operator, whose rows must be normalised."""
+    directions = operator_directions(problem, seed=seed)
+    full, shrunken = profile_norms(problem.floored(comparison_floor(problem.levels)), directions, seed=seed)
+    return full.joined(_best(shrunken, START.shrunken))
+
+
+def normalised(samples: Samples) -> tuple[Samples, float]:
+    """Samples whose rows have entries of mean square one, and the number their rows were divided by.
+
+    Signals belong to the rows: those of the normalised samples are this number times as long.
     """
-    ordered = np.sort(responses)
-    low, high = np.quantile(ordered, (0.25, 0.75))
-    half = ordered.size // 2
-    shortest = float((ordered[half:] - ordered[: ordered.size - half]).min()) if half else 0.0
-    unit = min(float(high - low), SHORTEST_HALVES * shortest) if shortest > 0 else float(high - low)
-    return unit or float(np.mean(np.abs(responses))) or 1.0
+    source = samples.source
+    assert isinstance(source, OperatorRows)
+    size = float(np.sqrt(source.mean_square()))
+    if not 0 < size < np.inf:
+        raise ValueError(
+            f"the rows of A have a mean square of {size**2:g}: there is nothing to recover. Check that A is not zero."
+        )
+    return samples._replace(source=source.rescaled(1 / size)), size
 
 
 def whitened(samples: Samples, contamination: float | str) -> tuple[Samples, Array]:
@@ -203,24 +235,6 @@ def whitened(samples: Samples, contamination: float | str) -> tuple[Samples, Arr
     covariance = robust_covariance(samples.source, contamination, assume_centered=True).covariance
     matrix = whitener(covariance)
     return samples._replace(source=TransformedRows(samples.source, matrix)), matrix
-
-
-def _single_start(
-    samples: Samples, contamination: float, unknown_mean: bool, method: str, delta: float
-) -> tuple[Array, Array]:
-    source, responses = samples.source, samples.responses
-    if method == "spectral":
-        weights = (~samples.dropped).astype(np.float64)
-        return plain_spectral_start(source, responses), weights
-    start = printed_start(
-        source,
-        responses,
-        contamination=contamination,
-        delta=delta,
-        configuration=method,
-        paired=unknown_mean,
-    )
-    return start.signal, np.resize(start.weights, responses.size)
 
 
 def plain_spectral_start(source: RowSource, responses: Array, *, tol: float = 1e-3, max_iter: int = 200) -> Array:
@@ -238,3 +252,30 @@ def plain_spectral_start(source: RowSource, responses: Array, *, tol: float = 1e
             break
     start: Array = np.sqrt(max(float(responses.mean()), 0.0)) * vector
     return start
+
+
+def _best(candidates: Candidates, most: int) -> Candidates:
+    """The best-scored candidates, best first."""
+    return candidates.only(np.argsort(-candidates.scores, kind="stable")[:most])
+
+
+def _columns(values: Array) -> Array:
+    return values if values.ndim == 2 else values[:, np.newaxis]
+
+
+def _single_start(
+    samples: Samples, contamination: float, unknown_mean: bool, method: str, delta: float
+) -> tuple[Array, Array]:
+    source, responses = samples.source, samples.responses
+    if method == "spectral":
+        weights = (~samples.dropped).astype(np.float64)
+        return plain_spectral_start(source, responses), weights
+    start = published_start(
+        source,
+        responses,
+        contamination=contamination,
+        delta=delta,
+        configuration=method,
+        paired=unknown_mean,
+    )
+    return start.signal, np.resize(start.weights, responses.size)

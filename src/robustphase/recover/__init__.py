@@ -1,8 +1,8 @@
-"""The default engine: candidates raced, the winner polished, the answer certified.
+"""The default engine: candidates chosen, the winners fitted by maximum likelihood, the answers certified.
 
-In order: screened covariates and candidates (``initialise``), a race in which all candidates move together and the losers
-drop out, a few Gauss-Newton steps for the finalists and the choice among them, a polish with the noise law fitted, a check
-that residuals do not depend on predictions, and a certificate by the robust gradient. ``engine`` runs it.
+In order: screened covariates and candidates (``initialise``), successive halving among them and a vote of the finalists
+(``selection``), a fit with the noise model and a check that residuals do not depend on predictions (``descend``), and a
+certificate by the robust gradient (``certificate``). ``engine`` runs it, for one signal or many.
 """
 
 from robustphase.recover.engine import Recovery, recover

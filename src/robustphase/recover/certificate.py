@@ -1,142 +1,218 @@
-"""What the theory says about the answer: a ball that holds a stationary point of the robust gradient.
+"""What the theory says about the answers: balls that hold a stationary point of the robust gradient.
 
-At the answer the loss gradients of all samples get a robust mean g, with the variance λ along its worst direction as
+At an answer the loss gradients of all samples get a robust mean g, with the variance λ along its worst direction as
 certificate. Clean gradients average to within ``C sqrt(ε λ)`` of g (Proposition 2.1), and the risk is curved by at least
 ``2‖x‖²`` near the signal (Lemma 2.1, corrected), so the signal lies within ``‖H⁻¹g‖ + C sqrt(ε λ)/(2‖x‖²)`` of the answer. The
-polish has no such guarantee of its own, so it may not leave the ball around the robust stationary point ``x − H⁻¹g``.
+likelihood fit has no such guarantee of its own, so it may not leave the ball around the robust stationary point ``x − H⁻¹g``.
 
 Any weights certify that take away no more than the contamination and leave a small variance, wherever they come from. So the
-engine's own are tried first, at the price of a few passes; the mean estimator runs only where they do not settle the matter.
+engine's own are tried first, for all signals in common passes: every gradient is a multiple of a row, ``g_j = c_j a_j``, so
+its mean and its covariance times a vector are products of the rows with one matrix. The mean estimator runs only where these
+weights do not settle the matter.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from robustphase.descend.gradients import gradient_points, robust_gradient
-from robustphase.means import MeanResult
-from robustphase.means.directions import worst_directions
+from robustphase.constants import budget, derived, empirical, numeric
+from robustphase.descend.robust_gradient import gradient_points, robust_gradient
 from robustphase.population import newton_step
-from robustphase.rows import RowSource, ScaledRows
-from robustphase.rows.source import Array
+from robustphase.problem import kept, put_columns
+from robustphase.rows import OperatorRows, RowSource, project
+from robustphase.rows.passes import abs2, adjoint_block, in_slices, project_block
+from robustphase.rows.source import Array, Parts
 
-#: The constant of Proposition 2.1, calibrated: clean and attacked runs stay below a third of it.
-CONSTANT = 3.0
-#: Passes that look for the worst direction.
-DEPTH = 5
+_TINY = float(np.finfo(np.float64).tiny)
 
 
-class Certificate(NamedTuple):
-    """Evidence from the robust gradient.
+@dataclass(frozen=True)
+class CertificateOptions:
+    """Constants of the certificate."""
+
+    constant: float = empirical(3.0, "C of Proposition 2.1: clean and attacked runs stay below a third of it")
+    curvature: float = derived(2.0, "least curvature of the risk at the signal over ‖x‖² (Lemma 2.1, corrected)")
+    depth: int = budget(5, "passes that look for the worst direction")
+    rounding: float = numeric(1e-9, "relative displacements below it are roundings")
+
+
+CERTIFICATE = CertificateOptions()
+
+
+class Answers(NamedTuple):
+    """Samples and what was found in them.
 
     Attributes
     ----------
-    signal : ndarray of shape (n,)
-        The answer, brought back into the ball if it was outside.
-    radius : float
-        Distance from the answer within which the signal lies, relative to its norm, if the stated contamination is right.
-    moved : float
-        How far the answer was brought back, relative to its norm; zero almost always.
-    gradient : MeanResult
-        The robust mean of the gradients.
+    source : RowSource
+        The covariates.
+    responses, weights : ndarray of shape (m, k)
+        Responses, and weights of the samples.
+    signals : ndarray of shape (n, k)
+        The answers.
+    backgrounds, levels : ndarray of shape (k,)
+        Noise means, and ε' of Proposition 2.1.
+    unknown_mean : bool
+        Whether backgrounds were fitted.
     """
 
-    signal: Array
-    radius: float
-    moved: float
-    gradient: MeanResult
+    source: RowSource
+    responses: Array
+    weights: Array
+    signals: Array
+    backgrounds: Array
+    levels: Array
+    unknown_mean: bool
+
+    def only(self, columns: Array) -> Answers:
+        """Some of the answers."""
+        names = ("responses", "weights", "signals", "backgrounds", "levels")
+        return self._replace(**{name: getattr(self, name)[..., columns] for name in names})
 
 
-def certify(
-    source: RowSource,
-    responses: Array,
-    signal: Array,
-    background: float,
-    contamination: float,
-    *,
-    unknown_mean: bool,
-    weights: Array | None = None,
-    mean_estimator: str = "filter",
-    random_state: Any = None,
-) -> Certificate:
-    """Check an answer against the robust gradient.
+class Gradients(NamedTuple):
+    """Robust means of the gradients of k signals (n, k), their worst variances (k,), and the shares taken away (k,)."""
+
+    means: Array
+    top_variances: Array
+    removed: Array
+
+
+class Certificates(NamedTuple):
+    """Evidence from the robust gradients.
+
+    Attributes
+    ----------
+    signals : ndarray of shape (n, k)
+        The answers, brought back into their balls where they were outside.
+    radii : ndarray of shape (k,)
+        Distance from each answer within which its signal lies, relative to its norm, if the stated contamination is right.
+        NaN for linear operators, whose curvature is not that of a Gaussian design.
+    moved : ndarray of shape (k,)
+        How far each was brought back, relative to its norm; zero almost always.
+    gradients : Gradients
+        The robust means.
+    """
+
+    signals: Array
+    radii: Array
+    moved: Array
+    gradients: Gradients
+
+
+def certify(answers: Answers, *, mean_estimator: str = "filter", random_state: Any = None) -> Certificates:
+    """Check answers against the robust gradient.
 
     Parameters
     ----------
-    source, responses
-        The samples.
-    signal, background
-        The answer.
-    contamination : float
-        ε' of Proposition 2.1.
-    unknown_mean : bool
-        Whether the background was fitted.
-    weights : ndarray of shape (m,), optional
-        Weights of the samples that came with the answer.
+    answers : Answers
+        The samples and the answers.
     mean_estimator, random_state
-        Which robust mean to take where these weights do not settle the matter, and where there are none.
+        Which robust mean to take where the weights of the answers do not settle the matter.
     """
-    view = gradient_points(source, responses, signal, background=background)
-    if weights is not None and (weights >= 0.5).any() and mean_estimator == "filter":
-        gradient = weighted_gradient(view, (weights >= 0.5).astype(np.float64), signal)
-        certificate = judge_gradient(signal, gradient, max(contamination, gradient.removed), unknown_mean=unknown_mean)
-        if certificate.moved == 0:
-            return certificate
-    gradient = robust_gradient(view, contamination, mean_estimator=mean_estimator, random_state=random_state)
-    return judge_gradient(signal, gradient, contamination, unknown_mean=unknown_mean)
+    keep = kept(answers.weights)
+    gradients = weighted_gradients(answers, keep)
+    if isinstance(answers.source, OperatorRows):
+        k = answers.backgrounds.size
+        return Certificates(answers.signals, np.full(k, np.nan), np.zeros(k), gradients)
+    found = vouched(answers, gradients, np.maximum(answers.levels, gradients.removed))
+    unsettled = (found.moved > 0) | ~keep.any(axis=0) | (mean_estimator != "filter")
+    for column in np.flatnonzero(unsettled):
+        one = answers.only(np.array([column]))
+        points = gradient_points(
+            one.source, one.responses[:, 0], one.signals[:, 0], background=float(one.backgrounds[0])
+        )
+        mean = robust_gradient(points, float(one.levels[0]), mean_estimator=mean_estimator, random_state=random_state)
+        robust = Gradients(mean.location[:, np.newaxis], np.array([mean.top_variance]), np.array([mean.removed]))
+        found = put_columns(found, vouched(one, robust, one.levels), np.array([column]))
+    return found
 
 
-def uncertified(source: RowSource, responses: Array, signal: Array, background: float, weights: Array) -> Certificate:
-    """The evidence of the gradient for a linear operator: its mean and worst variance, without a radius.
-
-    The radius rests on the curvature of a Gaussian design, which an operator need not have, and on a filter that looks at rows.
-    """
-    view = gradient_points(source, responses, signal, background=background)
-    gradient = weighted_gradient(view, (weights >= 0.5).astype(np.float64), signal)
-    return Certificate(signal, np.nan, 0.0, gradient)
-
-
-def weighted_gradient(view: ScaledRows, weights: Array, signal: Array) -> MeanResult:
-    """Mean of the gradients with given weights, and the variance along the worst direction that is left.
+def weighted_gradients(answers: Answers, keep: Array) -> Gradients:
+    """Means of the gradients of the samples that are kept, and the variances along their worst directions.
 
     Clean gradients vary most along the signal, and points that move the mean show along the mean, so the search for the
     worst direction starts between these two.
     """
-    mean = view.mean(weights)
+    projections = project(answers.source, answers.signals)
+    coefficients = (abs2(projections) - answers.responses + answers.backgrounds) * projections
+    # Samples that are not kept may be too large to square.
+    coefficients[~keep] = 0
+    mass = np.maximum(keep.sum(axis=0), 1)
+
+    def mean_kernel(block: Array, c: Array) -> Parts:
+        return Parts(sums=(adjoint_block(block, c),))
+
+    sliced = in_slices(mean_kernel, answers.signals.shape[1])
+    means = answers.source.reduce(sliced, (coefficients,)).sums[0] / mass
     # On the same side, so that the two do not cancel.
-    side = -1.0 if np.vdot(signal, mean).real < 0 else 1.0
-    guess = signal / np.linalg.norm(signal) + side * mean / max(float(np.linalg.norm(mean)), np.finfo(np.float64).tiny)
-    worst = worst_directions(view, weights, mean, guess[:, np.newaxis], DEPTH)
-    removed = 1.0 - float(weights.mean())
-    return MeanResult(
-        location=mean,
-        weights=weights,
-        # No direction is left where all gradients coincide.
-        top_variance=float(worst.variances[0]) if worst.variances.size else 0.0,
-        removed=removed,
-        contamination=removed,
-        n_iter=1,
-        converged=True,
-        message="the mean with weights as given",
-        directions=worst.vectors,
+    side = np.where(np.vecdot(answers.signals.T, means.T).real < 0, -1.0, 1.0)
+    guesses = _unit(answers.signals) + side * _unit(means)
+    variances = _worst_variances(answers.source, abs2(coefficients), mass, means, guesses)
+    return Gradients(means, variances, 1.0 - keep.mean(axis=0))
+
+
+def vouched(answers: Answers, gradients: Gradients, levels: Array) -> Certificates:
+    """The balls that robust means of the gradients vouch for, and the signals brought back into them."""
+    signals, m = answers.signals, answers.responses.shape[0]
+    norms = np.maximum(np.linalg.norm(signals, axis=0), _TINY)
+    noise_mean: Any = "unknown" if answers.unknown_mean else "zero"
+    displacements = np.stack(
+        [
+            newton_step(x, g, noise_mean=noise_mean) if np.any(x) else np.zeros_like(x)
+            for x, g in zip(signals.T, gradients.means.T, strict=True)
+        ],
+        axis=1,
+    )
+    offsets = np.linalg.norm(displacements, axis=0)
+    variances = np.maximum(np.nan_to_num(gradients.top_variances, nan=0.0, posinf=0.0), 0.0)
+    allowed = (
+        CERTIFICATE.constant * np.sqrt(np.maximum(levels, 1.0 / m) * variances) / (CERTIFICATE.curvature * norms**2)
+    )
+    outside = (offsets > allowed) & (offsets > CERTIFICATE.rounding * norms)
+    excess = np.where(outside, 1.0 - allowed / np.maximum(offsets, _TINY), 0.0)
+    return Certificates(
+        signals - excess * displacements,
+        (np.minimum(offsets, allowed) + allowed) / norms,
+        excess * offsets / norms,
+        gradients,
     )
 
 
-def judge_gradient(signal: Array, gradient: MeanResult, contamination: float, *, unknown_mean: bool) -> Certificate:
-    """The ball that a robust mean of the gradients vouches for, and the signal brought back into it."""
-    power = float(np.linalg.norm(signal)) ** 2
-    displacement = newton_step(signal, gradient.location, noise_mean="unknown" if unknown_mean else "zero")
-    offset = float(np.linalg.norm(displacement))
-    variance = gradient.top_variance if np.isfinite(gradient.top_variance) else 0.0
-    least = 1.0 / gradient.weights.size
-    allowed = CONSTANT * np.sqrt(max(contamination, least) * max(variance, 0.0)) / (2 * power)
-    excess = 1.0 - allowed / offset if offset > allowed and offset > 1e-9 * np.sqrt(power) else 0.0
-    length = np.sqrt(power)
-    return Certificate(
-        signal=signal - excess * displacement,
-        radius=float((min(offset, allowed) + allowed) / length),
-        moved=float(excess * offset / length),
-        gradient=gradient,
-    )
+def _worst_variances(source: RowSource, squares: Array, mass: Array, means: Array, guesses: Array) -> Array:
+    """Largest eigenvalue of the covariance of the gradients ``c a`` of every signal, by Lanczos' method, one pass per step."""
+    basis: list[Array] = []
+    images: list[Array] = []
+    vectors = _unit(guesses)
+    for _ in range(CERTIFICATE.depth):
+        image = _second_moments_times(source, vectors, squares) / mass
+        image = image - means * np.vecdot(means.T, vectors.T)
+        basis.append(vectors)
+        images.append(image)
+        # Twice: the first projection leaves roundings that the division by small norms would amplify.
+        left = image
+        for _ in range(2):
+            for earlier in basis:
+                left = left - earlier * np.vecdot(earlier.T, left.T)
+        new = np.linalg.norm(left, axis=0) > CERTIFICATE.rounding * np.linalg.norm(image, axis=0)
+        vectors = np.where(new, _unit(left), 0.0)
+    small = np.einsum("dnk,enk->kde", np.stack(basis).conj(), np.stack(images))
+    values: Array = np.linalg.eigvalsh((small + small.conj().transpose(0, 2, 1)) / 2)[:, -1]
+    return np.maximum(values, 0.0)
+
+
+def _second_moments_times(source: RowSource, vectors: Array, squares: Array) -> Array:
+    """``Σ_j |c_j|² a_j a_jᴴ v`` for every column: one pass."""
+
+    def kernel(block: Array, q: Array) -> Parts:
+        return Parts(sums=(adjoint_block(block, q * project_block(block, vectors)),))
+
+    return source.reduce(in_slices(kernel, vectors.shape[1]), (squares,)).sums[0]
+
+
+def _unit(vectors: Array) -> Array:
+    unit: Array = vectors / np.maximum(np.linalg.norm(vectors, axis=0), _TINY)
+    return unit

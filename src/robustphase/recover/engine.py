@@ -1,49 +1,64 @@
-"""Run the stages and keep the evidence."""
+"""Run the stages for one signal or many, and keep the evidence.
+
+Bad covariates are bad for all signals, so rows are screened once; everything else is each signal's own, and every pass serves
+all of them. A few signals get the broad start, with up to 16 candidates each to choose from. Many signals get one start each
+from common passes, which is less; so what is left of their responses is looked at again, and where some direction still
+explains much of the residuals, or more samples look bad than was said, that signal gets the broad start after all.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from robustphase.constants import budget, empirical
+from robustphase.descend.candidate_steps import advance, at_rest, placed
 from robustphase.descend.consistency import consistent_samples
-from robustphase.descend.gauss_newton import gauss_newton_step
-from robustphase.descend.objective import Fit, evaluate, weigh
-from robustphase.descend.polish import Polished, polish
-from robustphase.descend.race import Field, distinct_signals, line_up, race
-from robustphase.descend.relaxation import Relaxation
-from robustphase.initialise import Problem, pose, start_candidates
-from robustphase.initialise.start import AUTO_CONTAMINATION
-from robustphase.initialise.structured import normalised, pose_structured, structured_candidates
-from robustphase.likelihood import cautious_law, count_bad, density_floor, response_density
+from robustphase.descend.likelihood_fit import LikelihoodFit, fit_signals, refit
+from robustphase.initialise.start import (
+    broad_start,
+    normalised,
+    operator_start,
+    screened_problem,
+    shared_start,
+    unusual_directions,
+)
+from robustphase.likelihood import NoiseModel, classify, compare, initial_model
+from robustphase.likelihood.comparison import comparison_floor
+from robustphase.problem import PROBLEM, Candidates, Problem, kept, put_columns
+from robustphase.recover.selection import Selected, select
 from robustphase.rows import OperatorRows
-from robustphase.rows.data import Data
-from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
-from robustphase.rows.threads import single_threaded_blas
+from robustphase.rows.threads import allowed_threads, run_in_threads, single_threaded_blas
 from robustphase.validation import Samples
 
-#: Stretches of the race: steps until the next look at the field, most candidates that then stay in, and how close their
-#: forecasts are to the best. The first look comes soon, and only drops what is hopeless.
-STRETCHES = ((2, 16, 0.5), *((4, most, 0.25) for most in (16, 8, 6, 6, 5, 5, 4, 3)))
-#: How far apart candidates are that stay in.
-APART = 0.2
-#: Candidates that get Gauss-Newton steps, how far apart they are, and fewest and most steps.
-FINALISTS, APART_LAST, FEWEST_REFINEMENTS, MOST_REFINEMENTS = 3, 0.1, 2, 8
-#: A race is over when no candidate moves by more than this fraction; so are the Gauss-Newton steps.
-SETTLED = 0.02
-#: Candidates take part in a vote if their mean log-likelihood is that close to the best, and their power at least this
-#: fraction of the power of that one.
-ABOUT_AS_GOOD, ORDINARY = 0.16, 0.3
-#: Floor of the response density in the polish. A lower one makes bad samples so dear that a signal which explains them by wider
-#: noise is the more likely one.
-POLISH_FLOOR = 0.3
-#: The same where bad samples are counted: what is dear is counted sparingly.
-COUNT_FLOOR = 0.1
-#: With "auto", a level found above the assumed one is assumed in a second run, with this margin, up to this level.
-AUTO_MARGIN, AUTO_MOST = 0.03, 0.35
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """Constants of the engine."""
+
+    broad_columns: int = budget(8, "most signals that all get the broad start")
+    shared_steps: int = budget(8, "steps of the candidates of many signals")
+    check_steps: int = budget(8, "steps that look for what is left in their residuals: strong directions show soon")
+    left_over: float = empirical(
+        0.5, "a direction in the residuals is suspicious if it is this strong beside that in the responses"
+    )
+    above_chance: float = empirical(1.5, "and this many times what chance allows")
+    count_floor: float = empirical(
+        0.1, "density floor where bad samples are counted: what is dear is counted sparingly"
+    )
+    auto_margin: float = empirical(
+        0.03, 'with "auto", a level found above the assumed one is assumed in a second run, and this'
+    )
+    auto_most: float = empirical(0.35, "up to this level")
+    numbers: int = budget(1 << 23, "numbers in an array of samples times signals: more signals are recovered in groups")
+    together: int = budget(16, "signals whose bad samples are counted together")
+
+
+ENGINE = EngineOptions()
 
 
 class Stage(NamedTuple):
@@ -54,7 +69,7 @@ class Stage(NamedTuple):
     stage : str
         What was done.
     candidates : int
-        How many candidates took part.
+        How many candidates or signals took part.
     score : float
         Best score, mean log-likelihood ratio against no signal.
     moved : float
@@ -78,63 +93,92 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True)
 class Recovery:
-    """The answer and its evidence.
+    """The answers and their evidence, one column for each signal.
 
     Attributes
     ----------
-    signal : ndarray of shape (n,)
-        The estimate.
-    initial_signal : ndarray of shape (n,)
-        The start it came from.
-    background : float
-        Noise mean; as fitted by the polish also where it was known to be zero.
-    weights : ndarray of shape (m,)
+    signals, initial_signals : ndarray of shape (n, p)
+        The estimates, and the starts they came from.
+    backgrounds : ndarray of shape (p,)
+        Location of the residuals; fitted also where the noise mean is known to be zero.
+    weights : ndarray of shape (m, p)
         Probability of each sample to be clean, times the weight of its covariates.
-    contamination : float
-        Share of the samples with weight below one half.
-    scale : float
-        Scale of the clean residuals.
-    converged : bool
+    contaminations : ndarray of shape (p,)
+        Share of the samples that are not kept.
+    noise : NoiseModel
+        The fitted noise models, in the units of the responses.
+    converged : ndarray of bool, shape (p,)
         Whether the last stage settled.
+    broad : ndarray of bool, shape (p,)
+        Which signals had the broad start.
+    covariate_weights : ndarray of shape (m, p)
+        Weights of the covariates alone.
+    residual_weights, probabilities : ndarray of shape (m, p)
+        Weights of the last least-squares problem, and the probabilities to be clean that they came from.
     history : tuple of Stage
         What was done.
-    residual_weights : ndarray of shape (m,)
-        Weights of the last least-squares problem.
-    probabilities : ndarray of shape (m,), optional
-        Probabilities to be clean that these weights came from, where a noise law was fitted.
     """
 
-    signal: Array
-    initial_signal: Array
-    background: float
-    weights: Array
-    contamination: float
-    scale: float
-    converged: bool
-    history: tuple[Stage, ...]
+    signals: Array
+    initial_signals: Array
+    backgrounds: Array
+    weights: Array = field(repr=False)
+    contaminations: Array
+    noise: NoiseModel
+    converged: Array
+    broad: Array
+    covariate_weights: Array = field(repr=False)
     residual_weights: Array = field(repr=False)
-    probabilities: Array | None = field(default=None, repr=False)
+    probabilities: Array = field(repr=False)
+    history: tuple[Stage, ...] = ()
+
+    @property
+    def signal(self) -> Array:
+        """The first estimate, shape (n,): that of a single signal."""
+        signal: Array = self.signals[:, 0]
+        return signal
+
+    def put(self, columns: Array, other: Recovery) -> Recovery:
+        """These answers, with those of some columns replaced."""
+        changed: dict[str, Any] = {
+            name: put_columns(getattr(self, name), getattr(other, name), columns) for name in _PER_SIGNAL
+        }
+        return replace(self, **changed)
+
+    def joined(self, other: Recovery) -> Recovery:
+        """These answers, then the others."""
+        noise = NoiseModel(*(np.concatenate(pair) for pair in zip(self.noise, other.noise, strict=True)))
+        joined: dict[str, Any] = {
+            name: np.concatenate((getattr(self, name), getattr(other, name)), axis=-1)
+            for name in _PER_SIGNAL
+            if name != "noise"
+        }
+        return replace(self, noise=noise, **joined)
 
 
-class _Diary:
-    """Collects the history."""
+_PER_SIGNAL = tuple(name for name in Recovery.__dataclass_fields__ if name != "history")
 
-    def __init__(self, problem: Problem, since: float) -> None:
-        self._problem, self._since = problem, since
+
+class _History:
+    """Collects the stages."""
+
+    def __init__(self, samples: Samples) -> None:
+        self._source, self._since = samples.source, perf_counter()
         self.stages: list[Stage] = []
 
-    def note(self, stage: str, candidates: int, score: float, moved: float, scale: float) -> None:
-        self.stages.append(
-            Stage(
-                stage,
-                candidates,
-                score,
-                moved,
-                scale * self._problem.unit,
-                self._problem.data.source.passes,
-                perf_counter() - self._since,
-            )
-        )
+    def note(
+        self, stage: str, candidates: int, score: float = np.nan, moved: float = np.nan, scale: float = np.nan
+    ) -> None:
+        seconds = perf_counter() - self._since
+        self.stages.append(Stage(stage, candidates, score, moved, scale, self._source.passes, seconds))
+
+
+class _Run(NamedTuple):
+    """What all stages of one call know."""
+
+    history: _History
+    likelihood_fit: bool
+    seed: int
 
 
 def recover(
@@ -146,16 +190,16 @@ def recover(
     with_polish: bool = True,
     seed: int = 0,
 ) -> Recovery:
-    """Recover a signal from checked samples.
+    """Recover the signals behind checked samples.
 
     Parameters
     ----------
     samples : Samples
-        Covariates and responses.
+        Covariates, and responses of shape (m,) or (m, p).
     contamination : float or "auto"
-        ε. ``"auto"``: assume a fifth, and report what was found; a second run where more was found.
+        ε, the same for all signals. ``"auto"``: assume a fifth, and report what was found; a second run where more was found.
     unknown_mean : bool
-        Fit a background.
+        Fit backgrounds.
     start : ndarray of shape (n,), optional
         Start from here instead of looking for candidates.
     with_polish : bool, default=True
@@ -168,191 +212,185 @@ def recover(
         # Rows of an operator have any size; those of a design are standard normal, and every stage counts on that.
         samples, size = normalised(samples)
         start = start if start is None else size * start
+    p = 1 if samples.responses.ndim == 1 else samples.responses.shape[1]
+    run = _Run(_History(samples), with_polish, seed)
     # Between the passes there are only small matrices, on which several threads would wait for each other.
     with single_threaded_blas():
-        result = _recover(samples, contamination, unknown_mean, start, with_polish, seed)
-        if isinstance(contamination, str) and result.contamination > AUTO_CONTAMINATION:
-            level = min(result.contamination + AUTO_MARGIN, AUTO_MOST)
-            result = _recover(samples, level, unknown_mean, start, with_polish, seed)
-    return replace(result, signal=result.signal / size, initial_signal=result.initial_signal / size)
+        lazy = p == 1 and start is None
+        problem, screen = screened_problem(
+            samples, contamination, unknown_mean=unknown_mean, thorough=not lazy, seed=seed
+        )
+        starts = None if start is None else start[:, np.newaxis]
+        found = _in_groups(problem, starts, screen, run)
+        more = found.contaminations > PROBLEM.auto_level
+        if isinstance(contamination, str) and more.any():
+            levels = np.minimum(found.contaminations[more] + ENGINE.auto_margin, ENGINE.auto_most)
+            weights = problem._replace(weights=found.covariate_weights)
+            found = found.put(more, _in_groups(weights.only(more)._replace(levels=levels), starts, False, run))
+    return replace(
+        found,
+        signals=found.signals / size,
+        initial_signals=found.initial_signals / size,
+        history=tuple(run.history.stages),
+    )
 
 
-def _recover(
-    samples: Samples, contamination: float | str, unknown_mean: bool, start: Array | None, with_polish: bool, seed: int
-) -> Recovery:
-    began = perf_counter()
-    structured = isinstance(samples.source, OperatorRows)
-    if start is None:
-        look_for = structured_candidates if structured else start_candidates
-        problem, candidates = look_for(samples, contamination, unknown_mean=unknown_mean, seed=seed)
-        field = line_up(problem.data, *candidates)
-    else:
-        if structured:
-            problem = pose_structured(samples, contamination, unknown_mean=unknown_mean)
+def _in_groups(problem: Problem, starts: Array | None, screen: bool, run: _Run) -> Recovery:
+    """All columns, as many at a time as memory allows."""
+    m, p = problem.responses.shape
+    size = max(1, ENGINE.numbers // m)
+    found: Recovery | None = None
+    for low in range(0, p, size):
+        group = problem.only(np.arange(low, min(low + size, p)))
+        if group.responses.shape[1] > ENGINE.broad_columns:
+            part = _recover_shared(group, run)
         else:
-            problem = pose(samples, contamination, unknown_mean=unknown_mean, seed=seed)
-        field = line_up(problem.data, (start / np.sqrt(problem.unit))[:, np.newaxis], np.zeros(1))
-    data, diary = problem.data, _Diary(problem, began)
-    starts, best = field.signals, float(field.scores.max())
-    diary.note("start", field.scores.size, best, np.nan, np.nan)
+            part = _recover_broad(group, starts, screen, run)
+        found = part if found is None else found.joined(part)
+    assert found is not None
+    return found
 
-    field, origins = _race_down(data, field, diary)
-    signals, backgrounds, winner, scale = field.signals, field.backgrounds, 0, float(field.scales[0])
-    if not with_polish or origins.size > 1:
-        # A single finalist goes straight to the polish, which takes the same kind of steps.
-        signals, backgrounds, fit = _refine(data, field)
-        winner = choose(data, fit) if origins.size > 1 else 0
-        scale = float(fit.scales[winner])
-    diary.note("finalists", origins.size, float(field.scores[winner]), np.nan, scale)
-    signal, background = signals[:, winner], float(backgrounds[winner])
-    initial = starts[:, origins[winner]]
-    if not with_polish:
-        clean = fit.weights[:, winner] > 0.5 * fit.weights[:, winner].max()
-        return _finish(
-            problem,
-            samples,
-            signal,
-            initial,
-            background,
-            clean * data.weights,
-            fit.weights[:, winner],
-            scale,
-            True,
-            diary,
-        )
 
-    polished, data = _polish_consistently(data, signal, background, scale)
-    law = polished.law
-    diary.note("polish", 1, np.nan, polished.moves[-1], float(law.scales[0]))
-    clean = count_bad(
-        polished.residuals,
-        response_density(data.responses, COUNT_FLOOR)[:, np.newaxis],
-        data.weights[:, np.newaxis],
-        polished.rates * abs2(polished.projections),
-        law,
-        data.contamination,
+def _recover_broad(problem: Problem, starts: Array | None, screen: bool, run: _Run) -> Recovery:
+    """Each signal chosen from candidates of its own, all of them fitted together."""
+    winners, initial = [], []
+    for k in range(problem.responses.shape[1]):
+        one = problem.only(np.array([k]))
+        if starts is not None:
+            unit = float(one.units[0])
+            candidates = placed(one.floored(comparison_floor(one.levels)), starts / np.sqrt(unit), np.zeros(1))
+        elif isinstance(problem.source, OperatorRows):
+            candidates = operator_start(one, seed=run.seed)
+        else:
+            one, candidates = broad_start(one, screen=screen, seed=run.seed)
+            # Rows are weighed down lazily only where there is one signal.
+            problem = one if screen else problem
+        winner = _select(one, candidates, run)
+        winners.append(winner)
+        initial.append(candidates.signals[:, [winner.origin]])
+    together = winners[0].winner
+    for winner in winners[1:]:
+        together = together.joined(winner.winner)
+    found = (
+        _fit(problem, together, np.hstack(initial), run)
+        if run.likelihood_fit
+        else _as_selected(problem, winners, initial)
     )
-    found = _finish(
-        problem,
-        samples,
-        polished.signals[:, 0],
-        initial,
-        float(polished.backgrounds[0]),
-        clean[:, 0] * data.weights,
-        polished.weights[:, 0] * data.weights,
-        float(law.scales[0]),
-        bool(polished.converged[0]),
-        diary,
-    )
-    return replace(found, probabilities=polished.clean[:, 0] * data.weights)
+    return replace(found, broad=np.ones(len(winners), bool))
 
 
-def _race_down(data: Data, field: Field, diary: _Diary) -> tuple[Field, Array]:
-    """Race the candidates, stretch by stretch, among those that are still different and promising.
+def _select(problem: Problem, candidates: Candidates, run: _Run) -> Selected:
+    history, unit = run.history, float(problem.units[0])
+    history.note("start", candidates.scores.size, float(candidates.scores.max()))
 
-    What promises is a forecast: the score after a stretch, and as much again as was gained in it. A right candidate that
-    started far away is still behind when wrong ones have long settled, but it gains more.
-    """
-    origins, alone = np.arange(field.scores.size), field.scores.size == 1
-    for steps, most, close in STRETCHES:
-        before = field
-        field, gains = race(data, before, steps)
-        _note_race(diary, before, field)
-        forecasts = field.scores + gains
-        chosen = distinct_signals(field.signals, forecasts, most, APART)
-        chosen = chosen[forecasts[chosen] > forecasts.max() - close]
-        moved = np.linalg.norm(field.signals - before.signals, axis=0) / np.linalg.norm(field.signals, axis=0)
-        field, origins = field.only(chosen), origins[chosen]
-        # Who has beaten others is near the signal; a start that was given may be far away.
-        if (chosen.size == 1 and not alone) or (moved[chosen] < SETTLED).all():
-            break
-    chosen = distinct_signals(field.signals, field.scores, FINALISTS, APART_LAST)
-    return field.only(chosen), origins[chosen]
+    def note(before: Candidates, after: Candidates) -> None:
+        best = int(np.argmax(after.scores))
+        move = np.linalg.norm(after.signals[:, best] - before.signals[:, best])
+        moved = float(move / np.linalg.norm(after.signals[:, best]))
+        scale = float(after.scales[best]) * unit
+        history.note("race", after.scores.size, float(after.scores[best]), moved, scale)
+
+    selected = select(problem, candidates, note, refine_alone=not run.likelihood_fit)
+    score, scale = float(selected.winner.scores[0]), float(selected.winner.scales[0]) * unit
+    history.note("finalists", selected.finalists, score, scale=scale)
+    return selected
 
 
-def _note_race(diary: _Diary, before: Field, after: Field) -> None:
-    best = int(np.argmax(after.scores))
-    signal, last = after.signals[:, best], before.signals[:, best]
-    moved = float(np.linalg.norm(signal - last) / np.linalg.norm(signal))
-    diary.note("race", after.scores.size, float(after.scores[best]), moved, float(after.scales[best]))
+def _recover_shared(problem: Problem, run: _Run) -> Recovery:
+    """One candidate for each signal from common passes; those that look suspicious in the end get the broad start."""
+    p = problem.responses.shape[1]
+    candidates, first = shared_start(problem, seed=run.seed)
+    run.history.note("start", p)
+    floored = problem.floored(comparison_floor(problem.levels))
+    moved = advance(floored, at_rest(floored, candidates), ENGINE.shared_steps).candidates
+    run.history.note("race", p)
+    found, fit = _fit_with_evidence(problem, moved, candidates.signals, run)
+    left = unusual_directions(problem, fit.residuals, most=ENGINE.check_steps, seed=run.seed)
+    run.history.note("check", p)
+    suspicious = ~found.converged | (found.contaminations > problem.levels)
+    suspicious |= first.strengths < ENGINE.above_chance * first.chance
+    suspicious |= left.strengths > np.maximum(ENGINE.left_over * first.strengths, ENGINE.above_chance * left.chance)
+    if suspicious.any():
+        found = found.put(suspicious, _recover_broad(problem.only(suspicious), None, False, run))
+    return found
 
 
-def _refine(data: Data, field: Field) -> tuple[Array, Array, Fit]:
-    """A few Gauss-Newton steps on the same likelihood, more where a finalist is still on its way."""
-    relaxation = Relaxation(1.0, least=1.0)
-    signals, backgrounds = field.signals, field.backgrounds
-    fit = evaluate(data, signals, backgrounds)
-    for count in range(1, MOST_REFINEMENTS + 1):
-        step = gauss_newton_step(
-            data.source,
-            signals,
-            fit.projections,
-            fit.residuals,
-            fit.weights,
-            fit_background=data.unknown_mean,
-            max_inner=4,
-            tol=0.1,
-        )
-        relaxation = relaxation.after(step.signals)
-        factor = relaxation.factors(signals)
-        signals, backgrounds = signals + factor * step.signals, backgrounds + factor * step.backgrounds
-        fit = evaluate(data, signals, backgrounds)
-        settled = np.linalg.norm(step.signals, axis=0) < SETTLED * np.linalg.norm(signals, axis=0)
-        if count >= FEWEST_REFINEMENTS and settled.all():
-            break
-    return signals, backgrounds, fit
+def _fit(problem: Problem, candidates: Candidates, initial: Array, run: _Run) -> Recovery:
+    return _fit_with_evidence(problem, candidates, initial, run)[0]
 
 
-def choose(data: Data, fit: Fit) -> int:
-    """Index of the winner: the best likelihood; among those about as good, the one that most samples vote for.
-
-    A high floor of the response density caps what a single sample can count, so it asks for votes; a low one asks for
-    explanations of what is surprising. A signal close to zero says nothing of any sample, so nobody votes against it: it
-    takes no part in a vote on one of ordinary size.
-    """
-    explaining, voting = (
-        weigh(data._replace(density=response_density(data.responses, floor)), fit.projections, fit.residuals).scores
-        for floor in (min(0.1, density_floor(data.contamination)), 0.6)
-    )
-    power = abs2(fit.projections).mean(axis=0)
-    eligible = (explaining >= explaining.max() - ABOUT_AS_GOOD) & (power >= ORDINARY * power[np.argmax(explaining)])
-    return int(np.argmax(np.where(eligible, voting, -np.inf)))
-
-
-def _polish_consistently(data: Data, signal: Array, background: float, scale: float) -> tuple[Polished, Data]:
-    """Polish; give up samples that contradict the others about the norm; polish again if there were any."""
-    data = data._replace(density=response_density(data.responses, POLISH_FLOOR))
-    law = cautious_law(np.array([scale]), np.array([data.contamination]))
-    first = polish(data, signal[:, np.newaxis], np.array([background]), law)
-    power = float(np.linalg.norm(first.signals)) ** 2
-    kept = consistent_samples(first.projections[:, 0], first.residuals[:, 0], first.weights[:, 0] * data.weights, power)
-    if kept.all() or first.law.scales[0] <= 1e-9:
-        return first, data
-    data = data._replace(weights=data.weights * kept)
-    return polish(data, first.signals, first.backgrounds, first.law), data
-
-
-def _finish(
-    problem: Problem,
-    samples: Samples,
-    signal: Array,
-    initial: Array,
-    background: float,
-    weights: Array,
-    residual_weights: Array,
-    scale: float,
-    converged: bool,
-    diary: _Diary,
-) -> Recovery:
-    weights = np.where(samples.dropped, 0.0, np.clip(weights, 0.0, 1.0))
+def _fit_with_evidence(
+    problem: Problem, candidates: Candidates, initial: Array, run: _Run
+) -> tuple[Recovery, LikelihoodFit]:
+    """Maximum likelihood; again without samples that contradict the others about the norm, where there are any."""
+    fit, fitted = fit_signals(problem, candidates.signals, candidates.backgrounds, candidates.scales)
+    consistent = consistent_samples(fitted, fit)
+    again: Array = ~np.asarray(consistent.all(axis=0))
+    if again.any():
+        fitted = fitted._replace(weights=fitted.weights * np.where(again, consistent, True))
+        fit = fit.put(again, refit(fitted.only(again), fit.state.only(again)))
+    scale = float(fit.state.noise.scales[0] * problem.units[0])
+    run.history.note("polish", again.size, float(fit.merits[-1].max()), fit.moves[-1], scale)
+    clean = _classified(problem.floored(ENGINE.count_floor)._replace(weights=fitted.weights), fit)
+    weights = np.clip(clean * fitted.weights, 0.0, 1.0)
+    units = problem.units
     return Recovery(
-        signal=np.sqrt(problem.unit) * signal,
-        initial_signal=np.sqrt(problem.unit) * initial,
-        background=problem.unit * background,
+        signals=np.sqrt(units) * fit.state.signals,
+        initial_signals=np.sqrt(units) * initial,
+        backgrounds=units * fit.state.backgrounds,
         weights=weights,
-        contamination=float(np.mean(weights < 0.5)),
-        scale=problem.unit * scale,
-        converged=converged,
-        history=tuple(diary.stages),
-        residual_weights=residual_weights,
+        contaminations=1 - kept(weights).mean(axis=0),
+        noise=fit.state.noise._replace(scales=units * fit.state.noise.scales),
+        converged=fit.converged,
+        broad=np.zeros(units.size, bool),
+        covariate_weights=np.broadcast_to(problem.weights, weights.shape),
+        residual_weights=fit.weights * fitted.weights,
+        probabilities=fit.clean * fitted.weights,
+    ), fit
+
+
+def _classified(problem: Problem, fit: LikelihoodFit) -> Array:
+    """Probabilities to be clean, with the bad samples of each signal counted."""
+    p, clean = fit.converged.size, np.empty_like(fit.residuals)
+
+    def count(lows: range) -> None:
+        for low in lows:
+            columns = np.arange(low, min(low + ENGINE.together, p))
+            some = problem.only(columns)
+            clean[:, columns] = classify(
+                fit.residuals[:, columns],
+                fit.spreads[:, columns],
+                some.density,
+                some.weights,
+                fit.state.noise.only(columns),
+                some.levels,
+            )
+
+    tasks = range(0, p, ENGINE.together)
+    threads = max(1, min(allowed_threads(), len(tasks)))
+    run_in_threads(count, [tasks[part::threads] for part in range(threads)])
+    return clean
+
+
+def _as_selected(problem: Problem, winners: list[Selected], initial: list[Array]) -> Recovery:
+    """The winners as they were selected, without a fitted noise model."""
+    units, floored = problem.units, problem.floored(comparison_floor(problem.levels))
+    signals = np.hstack([one.winner.signals for one in winners])
+    backgrounds, scales = (np.concatenate([one.winner[part] for one in winners]) for part in (1, 2))
+    residuals = np.hstack([one.residuals for one in winners])
+    irls, ratio = compare(residuals, floored.density, scales, floored.levels)
+    clean = 1 - floored.levels / ratio
+    weights = np.clip(clean * problem.weights, 0.0, 1.0)
+    return Recovery(
+        signals=np.sqrt(units) * signals,
+        initial_signals=np.sqrt(units) * np.hstack(initial),
+        backgrounds=units * backgrounds,
+        weights=weights,
+        contaminations=1 - kept(weights).mean(axis=0),
+        noise=initial_model(units * scales, problem.levels),
+        converged=np.ones(units.size, bool),
+        broad=np.ones(units.size, bool),
+        covariate_weights=np.broadcast_to(problem.weights, weights.shape),
+        residual_weights=irls * problem.weights,
+        probabilities=weights,
     )

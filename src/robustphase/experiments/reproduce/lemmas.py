@@ -350,7 +350,7 @@ def _sample_distances(seed: int) -> tuple[float, float]:
     for printed in (True, False):
         oracle = simulate.SampleOracle(truth, contamination=0.0, attack="none", noise="none", seed=seed)
         batches = oracle.batches(BATCHES, STEP_SAMPLES)
-        ends.append(distance(paper.algorithm_4(start, batches, contamination=0.0, printed=printed), truth))
+        ends.append(distance(paper.algorithm_4(start, batches, contamination=0.0, as_published=printed), truth))
     return ends[0], ends[1]
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.means import MeanResult
+from robustphase.descend.robust_gradient import DescentStep
+from robustphase.recover.certificate import Certificates
+from robustphase.recover.engine import Stage
 from robustphase.rows import RowSource
-from robustphase.rows.source import Array
 
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -80,16 +82,46 @@ class Clock:
         return moved
 
 
-def gradient_record(
-    stage: str, gradient: MeanResult, move: Array, signal: Array, passes: int, seconds: float
-) -> Iteration:
-    """The record of a stage that computed a robust gradient and moved the signal."""
+Note = Callable[[Iteration], None]
+
+
+def step_record(step: DescentStep, clock: Clock) -> Iteration:
+    """The record of a step along a robust gradient."""
+    passes, seconds = clock.now()
     return Iteration(
-        stage,
-        moved=float(np.linalg.norm(move)) / max(float(np.linalg.norm(signal)), _TINY),
-        gradient_norm=float(np.linalg.norm(gradient.location)),
-        certificate=float(gradient.top_variance),
-        removed=float(gradient.removed),
+        "descent",
+        moved=float(np.linalg.norm(step.move)) / max(float(np.linalg.norm(step.signal)), _TINY),
+        gradient_norm=float(np.linalg.norm(step.gradient.location)),
+        certificate=float(step.gradient.top_variance),
+        removed=float(step.gradient.removed),
         passes=passes,
         seconds=seconds,
+    )
+
+
+def certificate_record(certificates: Certificates, clock: Clock) -> Iteration:
+    """The record of the certificates: of the largest of them, where there are many."""
+    passes, seconds = clock.now()
+    gradients, count = certificates.gradients, certificates.moved.size
+    return Iteration(
+        "certificate",
+        moved=float(certificates.moved.max()),
+        gradient_norm=float(np.linalg.norm(gradients.means, axis=0).max()),
+        certificate=float(gradients.top_variances.max()),
+        removed=float(gradients.removed.max()),
+        candidates=count,
+        passes=passes,
+        seconds=seconds,
+    )
+
+
+def stage_record(stage: Stage, clock: Clock, before: float) -> Iteration:
+    """The record of a stage of the engine, which began after so many seconds."""
+    return Iteration(
+        stage.stage,
+        moved=stage.moved,
+        score=stage.score,
+        candidates=stage.candidates,
+        passes=clock.passes_at(stage.passes),
+        seconds=before + stage.seconds,
     )

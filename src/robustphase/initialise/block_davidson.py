@@ -13,40 +13,46 @@ any weighting costs nothing, and what one group finds helps all others.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.initialise.screening import largest_energy
+from robustphase.constants import budget, empirical, numeric
+from robustphase.initialise.screening import SCREENING, largest_energy, screen_directions
 from robustphase.rows import RowSource
 from robustphase.rows.passes import in_single_precision, multiply_block
 from robustphase.rows.source import Array, Parts
 from robustphase.rows.threads import scratch
 
-BINS = 10
-#: Groups of bins, as ranges: low, middle and high responses, overlapping.
-GROUPS = ((0, 2), (1, 4), (3, 6), (5, 8), (7, 9), (8, 10), (9, 10), (6, 10))
-#: The top two bins are also compared with each other: whoever hides the largest responses leaves the next ones behind.
-TOP_TWO = ((BINS - 2, BINS - 1), (BINS - 1, BINS))
-#: Directions kept for each group.
-PER_GROUP = 2
-#: Vectors of the first pass, and fewest and most passes that follow the groups.
-FIRST_VECTORS, GROUP_PASSES = 12, (3, 9)
-#: The groups have been followed far enough when half of them leave the space by less than this fraction. In many dimensions
-#: faint directions take longer to emerge.
-GROUPS_SETTLED = 0.1
-#: Steps within the space with learned weightings.
-LEARNING_STEPS = 10
-#: A learner is done when its next step would leave the space by less than this fraction.
-SETTLED = 0.1
-#: Directions that learn a weighting of their own: the most unusual ones.
-LEARNERS = 10
-#: Directions whose cosine exceeds these are the same: before learning, and after.
-SAME_BEFORE, SAME_AFTER = 0.9, 0.95
-#: The pull towards the whole second moment is measured against slightly more than its expectation, the identity.
-IDENTITY = 1.02
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """Constants of the search for directions."""
+
+    bins: int = empirical(10, "bins of the ranks: an adversary with a tenth of the samples spoils few of them")
+    groups: tuple[tuple[int, int], ...] = empirical(
+        ((0, 2), (1, 4), (3, 6), (5, 8), (7, 9), (8, 10), (9, 10), (6, 10)),
+        "groups of bins, as ranges: low, middle and high responses, overlapping, so that each bin is in some and out of others",
+    )
+    lowest: float = empirical(0.25, "ranks below count as this: small responses all look alike")
+    highest: float = empirical(0.95, "ranks above count as this: the largest responses are the first to be spoilt")
+    per_group: int = budget(2, "directions kept for each group")
+    first_vectors: int = budget(12, "vectors of the first pass")
+    fewest_passes: int = budget(3, "passes that follow the groups at least")
+    most_passes: int = budget(9, "and at most")
+    settled: float = numeric(
+        0.1, "half of the groups, and a learner, leave the space by less than this fraction when done"
+    )
+    learning_steps: int = budget(10, "steps within the space with learned weightings")
+    learners: int = budget(10, "directions that learn a weighting of their own: the most unusual ones")
+    same_before: float = numeric(0.9, "cosine above which two directions are the same before learning")
+    same_after: float = numeric(0.95, "and after")
+    negligible: float = numeric(1e-8, "what is smaller, relative to the vectors it comes from, is rounding")
+
+
+SEARCH = SearchOptions()
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -65,8 +71,8 @@ def rank_bins(responses: Array, weights: Array) -> RankBins:
     ranks = np.empty(responses.size)
     ranks[order] = cumulated / cumulated[-1]
     # As small integers they are sorted by counting, which every pass does block by block.
-    bins = np.clip((ranks * BINS - 1e-9).astype(int), 0, BINS - 1).astype(np.uint8)
-    return RankBins(ranks, bins, np.maximum(np.bincount(bins, weights, BINS), _TINY))
+    bins = np.clip((ranks * SEARCH.bins - 1e-9).astype(int), 0, SEARCH.bins - 1).astype(np.uint8)
+    return RankBins(ranks, bins, np.maximum(np.bincount(bins, weights, SEARCH.bins), _TINY))
 
 
 def candidate_directions(
@@ -74,7 +80,7 @@ def candidate_directions(
     responses: Array,
     weights: Array,
     *,
-    screen: Callable[[Array], Array] | None = None,
+    screen: bool,
     seed: int = 0,
 ) -> tuple[Array, Array]:
     """Unit vectors, one of which should point along the signal; and the weights that were used.
@@ -87,9 +93,9 @@ def candidate_directions(
         ``y``.
     weights : ndarray of shape (m,)
         Weights of the covariates.
-    screen : callable, optional
-        Better weights from given ones. Called only if some direction has more energy than chance allows, which shows here
-        without a pass of its own; the search then begins anew.
+    screen : bool
+        Whether rows may be weighed down. That is done only if some direction has more energy than chance allows, which shows
+        here without a pass of its own; the search then begins anew.
     seed : int, default=0
         For the first guesses.
 
@@ -100,36 +106,36 @@ def candidate_directions(
     weights : ndarray of shape (m,)
         The weights given, or better ones.
     """
-    space, weightings = grown_space(source, responses, weights, seed)
-    if screen is not None and space.strongest > largest_energy(source.shape[1], weights):
-        weights = screen(weights)
-        space, weightings = grown_space(source, responses, weights, seed)
-    found = unusual_energy(space, weightings, PER_GROUP)
+    space, weightings = grow_space(source, responses, weights, seed)
+    if screen and space.strongest > largest_energy(source.shape[1], weights):
+        weights = screen_directions(source, weights, seed=seed)
+        space, weightings = grow_space(source, responses, weights, seed)
+    found = extreme_ritz_pairs(space, weightings, SEARCH.per_group)
     coordinates = found.coordinates[:, np.argsort(-found.strengths)]
-    chosen = distinct_directions(coordinates, SAME_BEFORE)[:LEARNERS]
+    chosen = distinct_directions(coordinates, SEARCH.same_before)[: SEARCH.learners]
     learners = coordinates[:, chosen]
     learners, residuals = learn_weightings(space, learners)
-    moving = np.linalg.norm(residuals, axis=0) > SETTLED
+    moving = np.linalg.norm(residuals, axis=0) > SEARCH.settled
     if moving.any():
         # One pass more for those that learn: further ones brought the best candidate no closer.
         space.grow(residuals[:, moving])
         learners, _ = learn_weightings(space, space.extended(learners))
         coordinates = space.extended(coordinates)
-    learners = learners[:, distinct_directions(learners, SAME_AFTER)]
+    learners = learners[:, distinct_directions(learners, SEARCH.same_after)]
     everything = np.hstack((learners, coordinates))
-    return space.basis @ everything[:, distinct_directions(everything, SAME_AFTER)], weights
+    return space.basis @ everything[:, distinct_directions(everything, SEARCH.same_after)], weights
 
 
-def grown_space(source: RowSource, responses: Array, weights: Array, seed: int) -> tuple[Space, Array]:
+def grow_space(source: RowSource, responses: Array, weights: Array, seed: int) -> tuple[Space, Array]:
     """A space that has followed the groups until they settle, and the weightings of the groups."""
     binned = rank_bins(responses, weights)
     space, weightings = Space(source, binned, weights), group_weightings(binned)
     n = source.shape[1]
-    space.grow(np.random.default_rng(seed).standard_normal((n, min(FIRST_VECTORS, n))))
-    for count in range(GROUP_PASSES[1]):
-        found = unusual_energy(space, weightings, 1)
+    space.grow(np.random.default_rng(seed).standard_normal((n, min(SEARCH.first_vectors, n))))
+    for count in range(SEARCH.most_passes):
+        found = extreme_ritz_pairs(space, weightings, 1)
         left = np.linalg.norm(found.residuals, axis=0) / np.maximum(found.strengths, _TINY)
-        if count >= GROUP_PASSES[0] and np.median(left) < GROUPS_SETTLED:
+        if count >= SEARCH.fewest_passes and np.median(left) < SEARCH.settled:
             break
         space.grow(found.residuals)
     return space, weightings
@@ -142,9 +148,9 @@ class Space:
     ----------
     basis : ndarray of shape (n, p)
         The basis.
-    images : ndarray of shape (BINS, n, p)
+    images : ndarray of shape (bins, n, p)
         ``M_b Q``, with ``M_b`` the weighted mean of ``a aᴴ`` over the samples of bin b.
-    small : ndarray of shape (BINS, p, p)
+    small : ndarray of shape (bins, p, p)
         ``Qᴴ M_b Q``.
     """
 
@@ -153,8 +159,8 @@ class Space:
         n, dtype = source.shape[1], np.result_type(source.dtype, np.float64)
         self.shares = binned.mass / binned.mass.sum()
         self.basis = np.empty((n, 0), dtype)
-        self.images = np.empty((BINS, n, 0), dtype)
-        self.small = np.empty((BINS, 0, 0), dtype)
+        self.images = np.empty((SEARCH.bins, n, 0), dtype)
+        self.small = np.empty((SEARCH.bins, 0, 0), dtype)
 
     @property
     def strongest(self) -> float:
@@ -193,17 +199,13 @@ class Space:
         # Twice: the first projection leaves roundings that the division by small norms would amplify.
         for _ in range(2):
             vectors = vectors - self.basis @ (self.basis.conj().T @ vectors)
-        vectors = vectors[:, np.linalg.norm(vectors, axis=0) > NEGLIGIBLE]
+        vectors = vectors[:, np.linalg.norm(vectors, axis=0) > SEARCH.negligible]
         left, sizes, _ = np.linalg.svd(vectors, full_matrices=False)
-        return left[:, sizes > NEGLIGIBLE][:, :room]
-
-
-#: What is smaller than this, relative to the vectors it comes from, is rounding.
-NEGLIGIBLE = 1e-8
+        return left[:, sizes > SEARCH.negligible][:, :room]
 
 
 def bin_products(source: RowSource, vectors: Array, bins: Array, weights: Array) -> Array:
-    """``Σ w_j a_j a_jᴴ V`` over the samples of each bin, shape (BINS, n, k): one pass, its products in single precision.
+    """``Σ w_j a_j a_jᴴ V`` over the samples of each bin, shape (bins, n, k): one pass, its products in single precision.
 
     Directions need not be known better than to a thousandth, and single precision takes half the time.
     """
@@ -212,7 +214,7 @@ def bin_products(source: RowSource, vectors: Array, bins: Array, weights: Array)
     def kernel(block: Array, members: Array, w: Array) -> Parts:
         # Few operations: threads wait for the interpreter between them.
         order = np.argsort(members, kind="stable")
-        edges = np.cumsum(np.bincount(members, minlength=BINS))
+        edges = np.cumsum(np.bincount(members, minlength=SEARCH.bins))
         single = in_single_precision(block)
         rows = scratch("rows in order", single.shape, single.dtype)
         np.take(single, order, axis=0, out=rows, mode="clip")
@@ -222,7 +224,7 @@ def bin_products(source: RowSource, vectors: Array, bins: Array, weights: Array)
         coefficients[w == 0] = 0
         coefficients *= w[:, np.newaxis]
         across = coefficients.conj().T
-        products = np.empty((BINS, *across.shape[:1], block.shape[1]), across.dtype)
+        products = np.empty((SEARCH.bins, *across.shape[:1], block.shape[1]), across.dtype)
         for b, (low, high) in enumerate(pairwise((0, *edges))):
             np.dot(across[:, low:high], rows[low:high], out=products[b])
         return Parts(sums=(products,))
@@ -235,30 +237,32 @@ def group_weightings(binned: RankBins) -> Array:
     shares = binned.mass / binned.mass.sum()
 
     def average(low: int, high: int) -> Array:
-        inside = np.zeros(BINS)
+        inside = np.zeros(SEARCH.bins)
         inside[low:high] = shares[low:high]
         return inside / max(float(inside.sum()), _TINY)
 
-    rows = [average(low, high) - shares for low, high in GROUPS]
-    monotone = shares * np.clip(np.cumsum(shares) - shares / 2, 0.25, 0.95)
+    rows = [average(low, high) - shares for low, high in SEARCH.groups]
+    monotone = shares * np.clip(np.cumsum(shares) - shares / 2, SEARCH.lowest, SEARCH.highest)
     rows.append(monotone / monotone.sum() - shares)
-    rows.append(average(*TOP_TWO[0]) - average(*TOP_TWO[1]))
+    # The top two bins against each other: whoever hides the largest responses leaves the next ones behind.
+    top = SEARCH.bins - 1
+    rows.append(average(top - 1, top) - average(top, top + 1))
     return np.stack([*rows, shares])
 
 
-class Unusual(NamedTuple):
-    """Directions of unusual energy: coordinates (p, k), residuals (n, k) and |eigenvalues| (k,)."""
+class RitzPairs(NamedTuple):
+    """Extreme Ritz pairs: coordinates (p, k), residuals (n, k) and |eigenvalues| (k,)."""
 
     coordinates: Array
     residuals: Array
     strengths: Array
 
 
-def unusual_energy(space: Space, weightings: Array, per_group: int) -> Unusual:
+def extreme_ritz_pairs(space: Space, weightings: Array, per_group: int) -> RitzPairs:
     """Leading Ritz pairs, of either sign, of ``Σ_b t_b M_b`` for every weighting t."""
     shifts = np.zeros(len(weightings))
-    # The last weighting is of all samples: its second moment is compared with the identity.
-    shifts[-1] = IDENTITY
+    # The last weighting is of all samples: its second moment is compared with the identity, as far as chance takes it.
+    shifts[-1] = SCREENING.above_edge
     p = space.small.shape[1]
     small = np.tensordot(weightings, space.small, 1) - shifts[:, np.newaxis, np.newaxis] * np.eye(p)
     values, vectors = np.linalg.eigh(small)
@@ -268,7 +272,7 @@ def unusual_energy(space: Space, weightings: Array, per_group: int) -> Unusual:
     owners = np.repeat(np.arange(len(weightings)), largest.shape[1])
     images = np.einsum("bk,bnk->nk", weightings[owners].T, space.images @ vectors)
     residuals = images - space.basis @ (vectors * (values + shifts[owners]))
-    return Unusual(vectors, residuals, np.abs(values))
+    return RitzPairs(vectors, residuals, np.abs(values))
 
 
 def learn_weightings(space: Space, coordinates: Array) -> tuple[Array, Array]:
@@ -276,7 +280,7 @@ def learn_weightings(space: Space, coordinates: Array) -> tuple[Array, Array]:
 
     Returns the coordinates of the directions, and the part of the next iterates that lies outside the space, shape (n, k).
     """
-    for _ in range(LEARNING_STEPS):
+    for _ in range(SEARCH.learning_steps):
         parts = space.small @ coordinates
         coordinates = np.einsum("bk,bpk->pk", _learned(space, coordinates, parts), parts)
         coordinates = coordinates / np.maximum(np.linalg.norm(coordinates, axis=0), _TINY)
@@ -287,7 +291,7 @@ def learn_weightings(space: Space, coordinates: Array) -> tuple[Array, Array]:
 
 
 def _learned(space: Space, coordinates: Array, parts: Array) -> Array:
-    """Share of each bin times its energy along each direction against the average energy, shape (BINS, k)."""
+    """Share of each bin times its energy along each direction against the average energy, shape (bins, k)."""
     energies = np.einsum("pk,bpk->bk", coordinates.conj(), parts).real
     learned: Array = space.shares[:, np.newaxis] * (energies - space.shares @ energies)
     return learned

@@ -23,7 +23,7 @@ from robustphase.spectra.leading import leading_direction
 
 
 @dataclass(frozen=True)
-class PrintedStart:
+class PublishedStart:
     """Outcome of Procedure 1 or 3.
 
     Attributes
@@ -44,7 +44,7 @@ class PrintedStart:
     weights: Array
 
 
-def printed_start(
+def published_start(
     source: RowSource,
     responses: Array,
     *,
@@ -54,7 +54,7 @@ def printed_start(
     covariance: str = "filter",
     paired: bool = False,
     dropped: Array | None = None,
-) -> PrintedStart:
+) -> PublishedStart:
     """Procedure 1, or with ``paired`` Procedure 3.
 
     Parameters
@@ -78,7 +78,7 @@ def printed_start(
 
     Returns
     -------
-    PrintedStart
+    PublishedStart
     """
     n = source.shape[1]
     count = source.shape[0] // 2 if paired else source.shape[0]
@@ -111,8 +111,8 @@ def printed_start(
             UserWarning,
             stacklevel=3,
         )
-        return PrintedStart(np.zeros_like(direction), direction, squared_norm, weights)
-    return PrintedStart(np.sqrt(squared_norm) * direction, direction, squared_norm, weights)
+        return PublishedStart(np.zeros_like(direction), direction, squared_norm, weights)
+    return PublishedStart(np.sqrt(squared_norm) * direction, direction, squared_norm, weights)
 
 
 def top_eigenvector(matrix: Array) -> Array:

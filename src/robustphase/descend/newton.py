@@ -1,0 +1,179 @@
+"""Newton steps of weighted least squares, for many signals at once.
+
+A signal x and a background b are to lower ``Σ w (y − |aᴴx|² − b)²``. Two ways to the step:
+
+*population-Newton*: as if the covariates had their population moments. ``Σ w |s|² a aᴴ`` is then a multiple of the identity
+plus one along the signal (the Hessian of Lemma 2.1 at the solution, weighted), and its inverse costs nothing.
+
+*Gauss-Newton*: on the sample itself, by conjugate gradients preconditioned with the population's curvature, a handful of
+passes. Where samples are few, population moments are not good enough to end with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from robustphase.constants import derived, numeric
+from robustphase.problem import Problem
+from robustphase.rows import RowSource, adjoint, sweep
+from robustphase.rows.passes import abs2
+from robustphase.rows.source import Array
+
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True)
+class NewtonOptions:
+    """Constants of the steps."""
+
+    least_tangential: float = numeric(0.2, "least curvature across the signal over Σw‖x‖²; 2 for clean real samples")
+    least_radial: float = numeric(0.3, "least curvature along the signal over Σw‖x‖²; 4 for clean real samples")
+    stability: float = derived(1.9, "longest stable step over the largest curvature is 2; a little less")
+    longest: float = derived(0.5, "no step may be longer than this fraction of the signal: beyond, it may pass zero")
+
+
+NEWTON = NewtonOptions()
+
+
+class Moments(NamedTuple):
+    """Weighted sums over the samples, for k signals with ``s = aᴴx`` and residuals r.
+
+    Attributes
+    ----------
+    gradient : ndarray of shape (n, k)
+        ``Σ w r s a``: a fourth (a half, complex) of the negative gradient of the weighted squares.
+    mass, residual_sum, second, fourth : ndarray of shape (k,)
+        ``Σ w``, ``Σ w r``, ``Σ w |s|²`` and ``Σ w |s|⁴``.
+    """
+
+    gradient: Array
+    mass: Array
+    residual_sum: Array
+    second: Array
+    fourth: Array
+
+
+class Step(NamedTuple):
+    """Steps of the signals (n, k) and of the backgrounds (k,)."""
+
+    signals: Array
+    backgrounds: Array
+
+
+def initial_damping(m: int, unknowns: int) -> float:
+    """Factor of a population-Newton step: below one where samples are few and their moments far from the population's.
+
+    The largest eigenvalue of the sample's Hessian over the population's is about ``(1 + sqrt(3 p/m))²`` for p unknowns.
+    """
+    return float(NEWTON.stability / (1 + np.sqrt(3 * unknowns / m)) ** 2)
+
+
+def newton_step(signals: Array, moments: Moments, *, fit_background: bool) -> Step:
+    """Population-Newton steps, with the background profiled out where it is fitted."""
+    mass, second, fourth = moments.mass, moments.second, moments.fourth
+    power = abs2(signals).sum(axis=0)
+    # Half of the energy of a complex row lies in the phase, which changes nothing.
+    tangential = (1.0 if np.iscomplexobj(signals) else 2.0) * second
+    tangential = np.maximum(tangential, NEWTON.least_tangential * power * mass)
+    profiled = second**2 / mass if fit_background else 0.0
+    radial = np.maximum(2 * (fourth - profiled) / power, NEWTON.least_radial * power * mass)
+    shifts = moments.residual_sum / mass if fit_background else np.zeros_like(mass)
+    # A background that moves takes Σ w s a from the gradient; for the population that is a multiple of the signal.
+    gradient = moments.gradient - signals * (shifts * second / power)
+    return Step(inverse_curvature(signals, gradient, tangential, radial), shifts)
+
+
+def inverse_curvature(signals: Array, vectors: Array, tangential: Array, radial: Array) -> Array:
+    """``H⁻¹ v`` for curvatures that are one number across each signal and another along it."""
+    power = np.maximum(abs2(signals).sum(axis=0), _TINY)
+    share = np.vecdot(signals.T, vectors.T) / power
+    solved: Array = vectors / tangential + signals * (share * (1 / radial - 1 / tangential))
+    return solved
+
+
+def gauss_newton_step(
+    problem: Problem,
+    signals: Array,
+    projections: Array,
+    residuals: Array,
+    weights: Array,
+    *,
+    most_inner: int,
+    tol: float,
+) -> Step:
+    """Gauss-Newton steps ``min Σ w (r − 2 Re(s̄ aᴴd) − β)²`` over d and β.
+
+    Parameters
+    ----------
+    problem : Problem
+        The samples; the background moves too where it is unknown.
+    signals : ndarray of shape (n, k)
+        Where the signals are.
+    projections, residuals, weights : ndarray of shape (m, k)
+        ``A X``, ``y − |A X|² − b`` and the weights.
+    most_inner : int
+        Most iterations of conjugate gradients, one pass each.
+    tol : float
+        Stop them when the residual has fallen by this factor.
+    """
+    source, fit_background = problem.source, problem.unknown_mean
+    shares = weights / np.maximum(weights.sum(axis=0), _TINY)
+    scaled = shares * projections
+    power, energy = abs2(signals).sum(axis=0), abs2(projections)
+    second, fourth = (shares * energy).sum(axis=0), (shares * energy**2).sum(axis=0)
+    tangential = (2.0 if np.iscomplexobj(signals) else 4.0) * second
+    radial = np.maximum(4 * (fourth - (second**2 if fit_background else 0.0)) / power, NEWTON.least_radial * tangential)
+    k = signals.shape[1]
+    if fit_background:
+        mean_residual = (shares * residuals).sum(axis=0)
+        # Subtracting the mean response of a direction to the background needs the second sum.
+        both = 2 * adjoint(source, np.hstack((scaled * (residuals - mean_residual), scaled)))
+        left, level = both[:, :k], both[:, k:]
+    else:
+        mean_residual = np.zeros(k)
+        left, level = 2 * adjoint(source, scaled * residuals), np.zeros_like(signals)
+
+    step, lowered = np.zeros_like(signals), np.zeros(k)
+    conditioned = inverse_curvature(signals, left, tangential, radial)
+    direction, size = conditioned, np.vecdot(left.T, conditioned.T).real
+    first = size
+    for _ in range(most_inner):
+        image, changes = _curvature_times(source, direction, projections, scaled)
+        raised = (shares * changes).sum(axis=0) if fit_background else 0.0
+        image = image - level * raised
+        curvature = np.vecdot(direction.T, image.T).real
+        # Samples without any weight have no curvature, and nothing to say.
+        length = np.where(curvature > 0, size, 0.0) / np.maximum(curvature, _TINY)
+        step, lowered, left = step + length * direction, lowered + length * raised, left - length * image
+        conditioned = inverse_curvature(signals, left, tangential, radial)
+        new = np.vecdot(left.T, conditioned.T).real
+        if not (new > tol * tol * first).any():
+            break
+        direction, size = conditioned + new / np.maximum(size, _TINY) * direction, new
+    return Step(step, mean_residual - lowered if fit_background else mean_residual)
+
+
+def relative_lengths(steps: Array, signals: Array) -> Array:
+    """Length of every step over that of its signal, shape (k,)."""
+    lengths: Array = np.linalg.norm(steps, axis=0) / np.maximum(np.linalg.norm(signals, axis=0), _TINY)
+    return lengths
+
+
+def shortened(steps: Array, signals: Array) -> Array:
+    """Steps no longer than the largest fraction of their signal."""
+    cut: Array = steps * np.minimum(1.0, NEWTON.longest / np.maximum(relative_lengths(steps, signals), _TINY))
+    return cut
+
+
+def _curvature_times(source: RowSource, vectors: Array, projections: Array, scaled: Array) -> tuple[Array, Array]:
+    """``2 Σ w s q a`` with ``q = 2 Re(s̄ aᴴv)`` the change of the prediction along v; and q. One pass."""
+    done = sweep(source, vectors, lambda t, s, ws: 2 * ws * _change(s, t), (projections, scaled))
+    return done.total, _change(projections, done.projections)
+
+
+def _change(projections: Array, along: Array) -> Array:
+    change: Array = 2 * (projections.conj() * along).real
+    return change

@@ -1,0 +1,350 @@
+"""The two ways to fit, with one result: the recovery engine, and a descent along robust gradients.
+
+Reusing all samples in every iteration, the robust mean may take away other samples each time, and the iterates then wander
+within the accuracy of that mean instead of coming to rest. So a descent has also settled when its gradients are shorter than
+that accuracy and have stopped getting shorter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from robustphase.descend.robust_gradient import DescentRule, robust_descent
+from robustphase.estimator.advice import (
+    ESCAPE,
+    descent_advice,
+    engine_advice,
+    escape_advice,
+    many_advice,
+    nothing_advice,
+    zero_start_advice,
+)
+from robustphase.estimator.history import Clock, Iteration, Note, certificate_record, stage_record, step_record
+from robustphase.estimator.inputs import check_batches
+from robustphase.initialise.start import spectral_init
+from robustphase.likelihood import initial_model
+from robustphase.means import MeanResult
+from robustphase.means.estimate import confident_level
+from robustphase.population import paper_step
+from robustphase.problem import kept
+from robustphase.recover import Recovery, recover
+from robustphase.recover.certificate import Answers, Certificates, certify
+from robustphase.rows import MemoryRows, project, rows_at
+from robustphase.rows.passes import abs2
+from robustphase.rows.source import Array
+from robustphase.validation import Samples
+
+#: Iterations over which gradients must have become shorter, and by which factor, to count as still falling.
+WINDOW, FALLING = 8, 0.8
+#: A signal with less energy than this fraction of the typical response is rounding error.
+NOTHING = 1e-9
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to fit; the names are those of the estimator's parameters, with a definite seed."""
+
+    contamination: float | str
+    noise_mean: str
+    init: Any
+    mean_estimator: str
+    step: str
+    batches: int
+    polish: bool
+    delta: float
+    max_iter: int
+    tol: float
+    whiten: bool
+    seed: int
+
+    @property
+    def unknown_mean(self) -> bool:
+        """Whether the noise may have a mean."""
+        return self.noise_mean == "unknown"
+
+    def rule(self, contamination: float, start: Array) -> DescentRule:
+        """The steps of a descent from ``start``: those of Algorithm 2 or 4, or Newton's."""
+        as_published = self.step == "paper"
+        noise_mean: Any = self.noise_mean
+        return DescentRule(
+            contamination,
+            self.delta,
+            mean_estimator=self.mean_estimator,
+            paired=as_published and self.unknown_mean,
+            step_size=paper_step(start, noise_mean=noise_mean) if as_published else None,
+            unknown_mean=self.unknown_mean,
+            random_state=self.seed,
+        )
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a fit found, one column for each signal.
+
+    Attributes
+    ----------
+    recovery : Recovery
+        The answers as the engine or the descent left them.
+    signals : ndarray of shape (n, p)
+        The answers as the robust gradient vouches for them.
+    radii, levels, noise_means : ndarray of shape (p,)
+        Certificates, contamination used or found, and noise means.
+    converged : ndarray of bool, shape (p,)
+        Whether each settled.
+    message : str
+        What to warn of, if anything.
+    """
+
+    recovery: Recovery
+    signals: Array
+    radii: Array
+    levels: Array
+    noise_means: Array
+    converged: Array
+    message: str = ""
+
+
+def fit(samples: Samples, start: Array | None, settings: Settings, clock: Clock, note: Note) -> Fitted:
+    """Fit samples whose responses have shape (m,) or (m, p) as the settings say.
+
+    Parameters
+    ----------
+    samples : Samples
+        The data.
+    start : ndarray of shape (n,), optional
+        A starting point that was given.
+    settings : Settings
+        How to fit.
+    clock : Clock
+        Passes and seconds so far.
+    note : callable
+        Takes every record of the history.
+    """
+    by_engine = settings.step == "newton" and settings.batches == 1
+    if by_engine:
+        start = _find_start(samples, settings.contamination, settings) if start is None else start
+        if start is not None and not np.any(start):
+            return _give_up(samples, start, settings, clock, note)
+        return _by_engine(samples, start, settings, clock, note)
+    return _by_descent(samples, start, settings, clock, note)
+
+
+def certified(
+    samples: Samples, signals: Array, weights: Array, levels: Array, settings: Settings
+) -> tuple[Certificates, Array]:
+    """The certificates of answers (n, p) with weights of the samples (m, p), and their noise means."""
+    responses = _columns(samples.responses)
+    means = noise_means(samples, signals, weights) if settings.unknown_mean else np.zeros(levels.size)
+    m = samples.source.shape[0]
+    confident = np.array([float(confident_level(float(level), settings.delta, m)) for level in levels])
+    answers = Answers(samples.source, responses, weights, signals, means, confident, settings.unknown_mean)
+    return certify(answers, mean_estimator=settings.mean_estimator, random_state=settings.seed), means
+
+
+def noise_means(samples: Samples, signals: Array, weights: Array) -> Array:
+    """Mean residual of the samples that are kept, for each signal.
+
+    Where the fitted noise law has its peak would not do: for skewed noise that is not the mean.
+    """
+    responses = _columns(samples.responses)
+    residuals = responses - abs2(project(samples.source, signals))
+    keep = kept(weights)
+    residuals[~keep] = 0
+    means: Array = residuals.sum(axis=0) / np.maximum(keep.sum(axis=0), 1)
+    return np.where(keep.any(axis=0), means, np.median(responses, axis=0))
+
+
+def _by_engine(samples: Samples, start: Array | None, settings: Settings, clock: Clock, note: Note) -> Fitted:
+    _, before = clock.now()
+    found = _run_engine(samples, settings.contamination, start, settings)
+    for stage in found.history:
+        note(stage_record(stage, clock, before))
+    fitted = _with_certificates(samples, found, settings, clock, note)
+    nothing = _without_signal(_columns(samples.responses), fitted.signals)
+    message = ""
+    if not (fitted.converged & ~nothing).all():
+        if nothing.size > 1:
+            message = many_advice(fitted.converged, nothing)
+        elif nothing[0]:
+            message = nothing_advice()
+        else:
+            message = engine_advice(settings.contamination, found, *samples.source.shape, settings.whiten)
+    return replace(
+        fitted,
+        signals=np.where(nothing, 0.0, fitted.signals),
+        radii=np.where(nothing, np.inf, fitted.radii),
+        converged=fitted.converged & ~nothing,
+        message=message,
+    )
+
+
+def _by_descent(samples: Samples, start: Array | None, settings: Settings, clock: Clock, note: Note) -> Fitted:
+    check_batches(settings.batches, *samples.source.shape)
+    level = settings.contamination
+    if isinstance(level, str):
+        # The robust means of a descent need a number; the engine finds one.
+        level = float(_run_engine(samples, level, None, settings).contaminations[0])
+    start = _find_start(samples, level, settings) if start is None else start
+    if start is None:
+        start = _run_engine(samples, level, None, settings, polish=False).signal
+    if not np.any(start):
+        return _give_up(samples, start, settings, clock, note)
+    signal, weights, message = _descend(samples, start, level, settings, clock, note)
+    if settings.polish:
+        found = _run_engine(samples, level, signal, settings)
+        passes, seconds = clock.now()
+        note(Iteration("polish", moved=found.history[-1].moved, passes=passes, seconds=seconds))
+    else:
+        found = _as_descended(samples, signal, weights, level)
+    found = replace(found, initial_signals=start[:, np.newaxis])
+    fitted = _with_certificates(samples, found, replace(settings, contamination=level), clock, note)
+    return replace(fitted, converged=np.array([not message]), message=message)
+
+
+def _with_certificates(samples: Samples, found: Recovery, settings: Settings, clock: Clock, note: Note) -> Fitted:
+    level, p = settings.contamination, found.contaminations.size
+    levels = found.contaminations if isinstance(level, str) else np.full(p, level)
+    certificates, means = certified(samples, found.signals, found.weights, levels, settings)
+    note(certificate_record(certificates, clock))
+    # Only the likelihood fit can leave the ball; a descent ends where robust gradients lead it.
+    signals = certificates.signals if settings.polish else found.signals
+    return Fitted(found, signals, certificates.radii, levels, means, found.converged)
+
+
+def _descend(
+    samples: Samples, start: Array, level: float, settings: Settings, clock: Clock, note: Note
+) -> tuple[Array, Array, str]:
+    """Robust steps until they settle: the signal, the weights of the samples when last used, and what to warn of."""
+    rule, length = settings.rule(level, start), float(np.linalg.norm(start))
+    weights, records, signal = np.ones(samples.responses.size), [], start
+    ranges, batches = _batches(samples, settings)
+    for rows, step in zip(ranges, robust_descent(start, batches, rule), strict=True):
+        signal, used = step.signal, step.sample_weights(rule)
+        weights[rows.start : rows.start + used.size] = used
+        records.append(step_record(step, clock))
+        note(records[-1])
+        reached = float(np.linalg.norm(signal))
+        if not reached <= ESCAPE * length:
+            return start, weights, escape_advice(length, reached)
+        if settings.batches == 1 and _settled(records, step.gradient, settings.tol):
+            return signal, weights, ""
+    return signal, weights, descent_advice(records, settings.tol) if settings.batches == 1 else ""
+
+
+def _settled(records: list[Iteration], gradient: MeanResult, tol: float) -> bool:
+    if records[-1].moved <= tol:
+        return True
+    if len(records) < 2 * WINDOW:
+        return False
+    lengths = np.array([record.gradient_norm for record in records[-2 * WINDOW :]])
+    accuracy = np.sqrt(max(gradient.contamination, 1 / gradient.weights.size) * max(gradient.top_variance, 0.0))
+    wandering = lengths[WINDOW:].mean() > FALLING * lengths[:WINDOW].mean()
+    return bool(wandering and lengths[WINDOW:].max() < accuracy)
+
+
+def _batches(samples: Samples, settings: Settings) -> tuple[list[slice], Iterator[Samples]]:
+    """All samples again and again, or disjoint batches; and the range of rows that each holds."""
+    m = samples.responses.size
+    if settings.batches == 1:
+        return [slice(0, m)] * settings.max_iter, iter([samples] * settings.max_iter)
+    size = m // settings.batches
+    ranges = [slice(index * size, (index + 1) * size) for index in range(settings.batches)]
+    # A batch is a small part of the data, so it may be made.
+    return ranges, (
+        Samples(
+            MemoryRows(rows_at(samples.source, np.arange(rows.start, rows.stop))),
+            samples.responses[rows],
+            samples.dropped[rows],
+        )
+        for rows in ranges
+    )
+
+
+def _as_descended(samples: Samples, signal: Array, weights: Array, level: float) -> Recovery:
+    """The outcome of a descent without a likelihood fit, in the words of the engine."""
+    residuals = samples.responses - abs2(project(samples.source, signal))
+    centre = float(np.median(residuals))
+    scale = np.array([np.median(np.abs(residuals - centre))])
+    weights = np.where(samples.dropped, 0.0, weights)[:, np.newaxis]
+    levels = np.array([level])
+    return Recovery(
+        signals=signal[:, np.newaxis],
+        initial_signals=signal[:, np.newaxis],
+        backgrounds=np.array([centre]),
+        weights=weights,
+        contaminations=levels,
+        noise=initial_model(scale, levels),
+        converged=np.ones(1, bool),
+        broad=np.zeros(1, bool),
+        covariate_weights=(~samples.dropped[:, np.newaxis]).astype(np.float64),
+        residual_weights=weights,
+        probabilities=weights,
+    )
+
+
+def _give_up(samples: Samples, start: Array, settings: Settings, clock: Clock, note: Note) -> Fitted:
+    """Nothing can be done from a start of zero."""
+    level = 0.0 if isinstance(settings.contamination, str) else settings.contamination
+    passes, seconds = clock.now()
+    note(Iteration("start", passes=passes, seconds=seconds))
+    found = _as_descended(samples, start, np.ones(samples.responses.size), level)
+    means = found.backgrounds if settings.unknown_mean else np.zeros(1)
+    return Fitted(
+        replace(found, backgrounds=np.zeros(1)),
+        found.signals,
+        np.array([np.inf]),
+        np.array([level]),
+        means,
+        np.zeros(1, bool),
+        zero_start_advice(settings.init),
+    )
+
+
+def _find_start(samples: Samples, level: float | str, settings: Settings) -> Array | None:
+    """The starting point, or None where the engine looks for candidates itself."""
+    if isinstance(settings.init, str) and settings.init == "auto" and settings.step == "newton":
+        return None
+    return spectral_init(
+        samples.source,
+        samples.responses,
+        level,
+        settings.noise_mean,
+        settings.init,
+        delta=settings.delta,
+        random_state=settings.seed,
+    ).signal
+
+
+def _run_engine(
+    samples: Samples, level: float | str, start: Array | None, settings: Settings, *, polish: bool | None = None
+) -> Recovery:
+    return recover(
+        samples,
+        level,
+        unknown_mean=settings.unknown_mean,
+        start=start,
+        with_polish=settings.polish if polish is None else polish,
+        seed=settings.seed,
+    )
+
+
+def _without_signal(responses: Array, signals: Array) -> Array:
+    """Which columns of responses say nothing: all alike, as a dead pixel reports them, so that a signal of zero explains them.
+
+    The certificate would not tell: it is relative to the norm of the signal, and without residuals it is zero.
+    """
+    sizes = np.abs(responses)
+    typical = np.median(sizes, axis=0)
+    typical = np.where(typical > 0, typical, sizes.mean(axis=0))
+    energies = np.linalg.norm(signals, axis=0) ** 2
+    # Written so that numbers which underflowed on the way, and became NaN, count as nothing too.
+    nothing: Array = ~(energies > NOTHING * np.where(typical > 0, typical, 1.0))
+    return nothing
+
+
+def _columns(values: Array) -> Array:
+    return values.reshape(len(values), -1)

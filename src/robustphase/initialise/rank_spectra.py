@@ -1,0 +1,219 @@
+"""Leading eigenvectors of second moments weighted by ranks: starts that need products only.
+
+Only the ranks of the responses are used, so neither a background nor the law of the noise matters, and no reading counts more
+than any other. A bounded function T of the ranks, centred, gives a matrix ``Σ T_j a_j a_jᴴ`` whose leading eigenvector leans
+towards the signal. Eigenvectors of many such matrices are sought together, one pass per step. That serves
+
+- many signals behind one design: one clipped, monotone function for each (:func:`monotone_weightings`);
+- linear operators, whose rows nobody can look at: several functions of the ranks (:func:`operator_directions`). One is the
+best there
+  is without noise (Mondelli and Montanari, 2019; Luo, Alghamdi and Lu, 2019); the others look at parts of the ranks, so that
+  whoever spoils one part leaves the others. Then each direction learns a function of its own. Nothing can be screened, and
+  rows are assumed to have no preferred direction, that is AᴴA close to a multiple of the identity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from robustphase.constants import budget, empirical, numeric
+from robustphase.initialise.block_davidson import SEARCH, RankBins, distinct_directions, rank_bins
+from robustphase.problem import Problem
+from robustphase.rows import OperatorRows, RowSource, project
+from robustphase.rows.passes import abs2, adjoint_block, in_single_precision, in_slices, multiply_block
+from robustphase.rows.source import Array, Parts
+
+
+@dataclass(frozen=True)
+class SpectraOptions:
+    """Constants of the weighted second moments."""
+
+    top: float = empirical(0.85, "ranks above it are looked at alone: the largest responses")
+    bottom: float = empirical(0.3, "so are ranks below it: the smallest")
+    large: float = empirical(
+        0.6, "and ranks above it against small ones without the smallest, where erased responses lie"
+    )
+    small: tuple[float, float] = empirical((0.15, 0.5), "those small ones")
+    clip: float = empirical(3.0, "responses beyond this many times their mean count as that large")
+    least_margin: float = numeric(0.3, "how far from its pole the best function is kept where samples are few")
+    steps: int = budget(60, "most steps of the search for eigenvectors of an operator")
+    steps_of_many: int = budget(20, "the same for many signals, which move on afterwards")
+    settled: float = numeric(0.05, "residual, relative to the eigenvalue, at which it ends")
+    rounds: int = budget(3, "most rounds of learning")
+    settled_cosine: float = numeric(0.97, "cosine with the last round at which it ends")
+    same: float = numeric(
+        0.99, "cosine above which directions are the same: close ones may lead to either of two answers"
+    )
+    negligible: float = numeric(1e-10, "what is smaller, relative to its neighbours, is rounding")
+
+
+SPECTRA = SpectraOptions()
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+class Directions(NamedTuple):
+    """Unit vectors (n, k), the mean weighted energy along each (k,), and what chance alone would give (k,)."""
+
+    vectors: Array
+    strengths: Array
+    chance: Array
+
+
+def monotone_weightings(values: Array, weights: Array) -> Array:
+    """Clipped ranks of the values of each column, centred and weighted, shape (m, p), in single precision.
+
+    Parameters
+    ----------
+    values : ndarray of shape (m, p)
+        Responses or residuals.
+    weights : ndarray of shape (m, 1) or (m, p)
+        Weights of the covariates.
+    """
+    m, p = values.shape
+    weightings = np.empty((m, p), np.float32)
+    positions = (np.arange(m) + 0.5) / m
+    for column in range(p):
+        w = weights[:, column if weights.shape[1] > 1 else 0]
+        ranks = np.empty(m)
+        ranks[np.argsort(values[:, column])] = positions
+        ranks = np.clip(ranks, SEARCH.lowest, SEARCH.highest)
+        weightings[:, column] = w * (ranks - (w @ ranks) / max(float(w.sum()), _TINY))
+    return weightings
+
+
+def operator_directions(problem: Problem, *, seed: int = 0) -> Array:
+    """Unit vectors, shape (n, k), one of which should point along the signal behind a linear operator.
+
+    First those of the given functions of the ranks; then each direction learns a function of its own, the energy it sees in
+    bins of the ranks, and is sought again with that. It sharpens the right ones, and tells a part of the ranks that was spoilt.
+    """
+    source, responses, weights = problem.source, problem.responses[:, 0], problem.weights[:, 0]
+    functions = rank_functions(responses, weights, source.shape[1], source.dtype.kind == "c")
+    directions = leading_directions(source, functions, random_guesses(source, functions.shape[1], seed)).vectors
+    directions = directions[:, distinct_directions(directions, SPECTRA.same)]
+    binned, learners = rank_bins(responses, weights), directions
+    for _ in range(SPECTRA.rounds):
+        learned = learned_functions(project(source, learners), binned, weights)
+        before, learners = learners, leading_directions(source, learned, learners).vectors
+        if (np.abs(np.vecdot(before.T, learners.T)) > SPECTRA.settled_cosine).all():
+            break
+    everything = np.hstack((learners, directions))
+    return everything[:, distinct_directions(everything, SPECTRA.same)]
+
+
+def random_guesses(source: RowSource, count: int, seed: int) -> Array:
+    """Vectors without structure, shape (n, count)."""
+    rng = np.random.default_rng(seed)
+    guesses: Array = rng.standard_normal((source.shape[1], count))
+    return guesses + 1j * rng.standard_normal(guesses.shape) if source.dtype.kind == "c" else guesses
+
+
+def learned_functions(projections: Array, binned: RankBins, weights: Array) -> Array:
+    """Energy that each direction sees in the bin of a sample, against its average: centred and of unit size, shape (m, k)."""
+    energies = np.stack(
+        [np.bincount(binned.bins, weights * column, binned.mass.size) / binned.mass for column in abs2(projections).T],
+        axis=1,
+    )
+    shares = binned.mass / binned.mass.sum()
+    energies -= shares @ energies
+    energies /= np.maximum(np.sqrt(shares @ energies**2), _TINY)
+    functions: Array = energies[binned.bins] * weights[:, np.newaxis]
+    return functions
+
+
+def rank_functions(responses: Array, weights: Array, n: int, is_complex: bool) -> Array:
+    """Bounded functions of the ranks, centred and of unit size, shape (m, k); zero where the weight is zero."""
+    used = weights > 0
+    count = int(used.sum())
+    ranks = np.full(responses.size, 0.5)
+    ranks[used] = (np.argsort(np.argsort(responses[used], kind="stable"), kind="stable") + 0.5) / count
+    # A response over its mean, as it would be without noise: exponential, or the square of a normal variable.
+    expected = -np.log1p(-ranks) if is_complex else ndtri((1 + ranks) / 2) ** 2
+    margin = max(float(np.sqrt(count / n)) - 1, SPECTRA.least_margin)
+    small = (ranks > SPECTRA.small[0]) & (ranks < SPECTRA.small[1])
+    columns = [
+        (expected - 1) / (expected + margin),
+        np.minimum(expected, SPECTRA.clip),
+        (ranks > SPECTRA.top).astype(np.float64),
+        -(ranks < SPECTRA.bottom).astype(np.float64),
+        (ranks > SPECTRA.large).astype(np.float64) - small,
+    ]
+    functions = np.stack(columns, axis=1)
+    functions -= functions[used].mean(axis=0)
+    functions /= np.maximum(np.sqrt((functions[used] ** 2).mean(axis=0)), _TINY)
+    functions[~used] = 0.0
+    return functions
+
+
+def leading_directions(source: RowSource, weightings: Array, guesses: Array, *, most: int | None = None) -> Directions:
+    """Leading eigenvectors of ``Σ_j t_j a_j a_jᴴ / m`` for each column t of the weightings, from ``guesses`` (n, k).
+
+    By Knyazev's locally optimal conjugate gradients (2001): the best vector in the span of the present one, its residual and the
+    last step. That needs three vectors per weighting whatever the number of steps, and one pass per step for all of them.
+    """
+    m, n = source.shape
+    vectors = _unit(guesses)
+    images = _products(source, vectors, weightings) / m
+    steps = step_images = np.zeros_like(vectors)
+    for _ in range(SPECTRA.steps if most is None else most):
+        values = np.vecdot(vectors.T, images.T).real
+        residuals = images - vectors * values
+        if (np.linalg.norm(residuals, axis=0) <= SPECTRA.settled * np.abs(values)).all():
+            break
+        residuals = _unit(residuals - vectors * np.vecdot(vectors.T, residuals.T))
+        spanned = np.stack((vectors, residuals, steps))
+        multiplied = np.stack((images, _products(source, residuals, weightings) / m, step_images))
+        mixtures = _best_mixtures(spanned, multiplied)
+        steps, step_images = (np.einsum("dk,dnk->nk", mixtures[1:], parts[1:]) for parts in (spanned, multiplied))
+        vectors, images = vectors * mixtures[0] + steps, images * mixtures[0] + step_images
+        lengths = np.maximum(np.linalg.norm(vectors, axis=0), _TINY)
+        vectors, images = vectors / lengths, images / lengths
+        lengths = np.maximum(np.linalg.norm(steps, axis=0), _TINY)
+        steps, step_images = steps / lengths, step_images / lengths
+    squares = np.linalg.norm(weightings, axis=0).astype(np.float64)
+    chance = 2 * np.sqrt(n) * squares / m + n * np.abs(weightings).max(axis=0) / m
+    return Directions(vectors, np.vecdot(vectors.T, images.T).real, chance)
+
+
+def _products(source: RowSource, vectors: Array, weightings: Array) -> Array:
+    """``Σ_j t_j a_j a_jᴴ v`` for every column, in single precision where rows are stored: one pass."""
+    if isinstance(source, OperatorRows):
+        rounded = vectors
+    else:
+        rounded = vectors.astype(np.complex64 if np.iscomplexobj(vectors) else np.float32)
+
+    def kernel(block: Array, t: Array) -> Parts:
+        rows = in_single_precision(block)
+        projections = multiply_block(rows, rounded)
+        # Rows without weight may be too long for single precision.
+        projections[(t == 0).all(axis=1)] = 0
+        projections *= t
+        return Parts(sums=(adjoint_block(rows, projections),))
+
+    return source.reduce(in_slices(kernel, vectors.shape[1]), (weightings,)).sums[0]
+
+
+def _best_mixtures(vectors: Array, images: Array) -> Array:
+    """Coefficients, shape (3, k), of the mixtures of unit vectors (3, n, k) with the largest Rayleigh quotients."""
+    inner = np.einsum("dnk,enk->kde", vectors.conj(), vectors)
+    small = np.einsum("dnk,enk->kde", vectors.conj(), images)
+    sizes, basis = np.linalg.eigh(inner)
+    kept = sizes > SPECTRA.negligible
+    basis = np.where(kept[:, np.newaxis], basis / np.sqrt(np.where(kept, sizes, 1.0))[:, np.newaxis], 0.0)
+    reduced = basis.conj().transpose(0, 2, 1) @ small @ basis
+    reduced = (reduced + reduced.conj().transpose(0, 2, 1)) / 2
+    # A part of the span that is no direction of its own must not win, also where all eigenvalues are negative.
+    lowest = -np.abs(reduced).sum(axis=(1, 2)) - 1
+    reduced += np.where(kept, 0.0, lowest[:, np.newaxis])[:, np.newaxis] * np.eye(3)
+    _, rotations = np.linalg.eigh(reduced)
+    mixtures: Array = np.einsum("kde,ke->dk", basis, rotations[:, :, -1])
+    return mixtures
+
+
+def _unit(vectors: Array) -> Array:
+    unit: Array = vectors / np.maximum(np.linalg.norm(vectors, axis=0), _TINY)
+    return unit

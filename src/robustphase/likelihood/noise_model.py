@@ -1,0 +1,297 @@
+r"""The noise model that is fitted along with a signal: an asymmetric Student law beside a share of bad samples.
+
+A clean residual r has the density
+
+.. math:: p(r) = \frac{2}{\sigma_- + \sigma_+}\, t_\nu\!\left(\sqrt{q}\right), \qquad q = \frac{r^2}{\sigma_\pm^2} +
+\frac{v}{\sigma_- \sigma_+},
+
+two halves of Student densities of ν degrees of freedom joined at zero, with the scale σ₋ below and σ₊ above; a bad response
+has the density f, and a share π of the samples is bad. The prediction of a sample is itself uncertain, and v is its variance:
+a fit follows each of its samples, so residuals are smaller than the noise, by just that much on average. A law fitted to
+residuals as they are would find the noise too small and its tails too heavy.
+
+Fitting the law instead of assuming one is what makes the last step efficient: with normal noise it weighs all clean samples
+alike, with heavy tails it does better than least squares on the clean samples alone. What it needs to know of the residuals
+are a few sums over the samples (:class:`Statistics`), so it is renewed in the course of a pass: scales and share by the
+m-step, the tails by Fisher's scoring. Residuals come as columns, one for each signal, each with a law of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, gammaln, polygamma
+
+from robustphase.constants import budget, empirical, numeric
+
+Array = NDArray[Any]
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True)
+class NoiseOptions:
+    """Constants of the noise model."""
+
+    lightest: float = numeric(1 / 60, "least inverse degrees of freedom: at 60 the tails are normal for all purposes")
+    heaviest: float = empirical(1 / 2.5, "largest inverse degrees of freedom: variances that barely exist")
+    most_skew: float = empirical(4.0, "largest ratio of the two scales: beyond, one side explains everything")
+    least_share: float = empirical(0.002, "least share of bad samples: a mixture without any would trust every sample")
+    longest_tail_step: float = numeric(0.1, "longest step of the inverse degrees of freedom in Fisher's scoring")
+    tiny_scale: float = numeric(1e-13, "scales below it, in units of the responses, are roundings")
+    largest: float = numeric(1e15, "standardised residuals beyond it count as that large: squares fit single precision")
+    counts: int = budget(20, "most rounds of the classification")
+    counted: float = numeric(1e-2, "relative change of scale and share at which a classification is over")
+
+
+NOISE = NoiseOptions()
+
+
+class NoiseModel(NamedTuple):
+    """Noise models of k columns.
+
+    Attributes
+    ----------
+    scales : ndarray of shape (k,)
+        Scale of the clean residuals below zero, σ₋.
+    tails : ndarray of shape (k,)
+        One over the degrees of freedom, 1/ν.
+    log_skews : ndarray of shape (k,)
+        Logarithm of the skew σ₊/σ₋.
+    mixing : ndarray of shape (k,)
+        Share π of bad samples.
+    """
+
+    scales: Array
+    tails: Array
+    log_skews: Array
+    mixing: Array
+
+    @property
+    def degrees(self) -> Array:
+        """Degrees of freedom ν."""
+        degrees: Array = 1 / self.tails
+        return degrees
+
+    @property
+    def skews(self) -> Array:
+        """Scale above zero over the scale below."""
+        skews: Array = np.exp(self.log_skews)
+        return skews
+
+    def only(self, columns: Array) -> NoiseModel:
+        """The models of some columns."""
+        return NoiseModel(*(part[columns] for part in self))
+
+    def density(self, residuals: Array) -> Array:
+        """Density of clean residuals, shape (m, k)."""
+        sides = np.where(residuals > 0, self.skews, 1.0) * self.scales
+        value: Array = np.exp(_log_peak(self)) * (1 + (residuals / sides) ** 2 * self.tails) ** (
+            -(self.degrees + 1) / 2
+        )
+        return value
+
+
+class Statistics(NamedTuple):
+    """Sums over the samples from which a model is renewed; each of shape (k,), weighted by the covariates.
+
+    Attributes
+    ----------
+    mass, clean : ndarray
+        Of the weights, and of the weights times the probability to be clean.
+    below, above : ndarray
+        Of r² of clean samples, weighted by iterated least squares, below and above zero; with each half of the ``v`` of all.
+    leverage : ndarray
+        Of ``v/(σ₋σ₊)`` of clean samples, weighted by iterated least squares.
+    logarithms, ratios : ndarray
+        Of ``log(1 + q/ν)`` and ``q/(ν + q)`` of clean samples.
+    log_likelihood : ndarray
+        Of ``log[(1 − π) p(r) + π f]``.
+    """
+
+    mass: Array
+    clean: Array
+    below: Array
+    above: Array
+    leverage: Array
+    logarithms: Array
+    ratios: Array
+    log_likelihood: Array
+
+
+class Expectation(NamedTuple):
+    """What a model says of residuals.
+
+    Attributes
+    ----------
+    clean, weights : ndarray of shape (m, k)
+        Probability to be clean, and weight of r² in iterated least squares, in units of 1/σ₋².
+    spread_weights : ndarray of shape (m, k)
+        Weight of v, in the same units.
+    statistics : Statistics
+        For the m-step.
+    """
+
+    clean: Array
+    weights: Array
+    spread_weights: Array
+    statistics: Statistics
+
+
+def initial_model(scales: Array, mixing: Array) -> NoiseModel:
+    """Where a fit begins: no skew, and nearly normal tails.
+
+    Where bad responses lie just outside the noise there are two ways to explain them, as bad or as the tail of the noise, and
+    each holds on to itself. Beginning with light tails they count as bad, unless the noise has such tails all around.
+    """
+    return NoiseModel(scales, np.full(scales.shape, NOISE.lightest), np.zeros(scales.shape), mixing)
+
+
+def e_step(residuals: Array, spreads: Array, density: Array, weights: Array, model: NoiseModel) -> Expectation:
+    """Probabilities to be clean, weights of iterated least squares, and the sums of the m-step.
+
+    Parameters
+    ----------
+    residuals : ndarray of shape (m, k)
+        Response minus prediction.
+    spreads : ndarray of shape (m, k)
+        Variances v of the predictions.
+    density : ndarray of shape (m, 1) or (m, k)
+        Density of bad responses. Its precision is that of the e-step: in single precision logarithms are several times as
+        fast, and seven digits of a doubt are enough where no rounding may be noticed.
+    weights : ndarray of shape (m, 1) or (m, k)
+        Weights of the covariates.
+    model : NoiseModel
+        The models of the columns.
+    """
+    degrees, skews, scales = model.degrees, model.skews, np.maximum(model.scales, NOISE.tiny_scale)
+    log_factor = _log_peak(model) + np.log(1 - model.mixing)
+    precision = density.dtype
+    # Few operations, and in place: with one column a block is so small that each of them costs more than its arithmetic.
+    positive = residuals > 0
+    stretch = np.where(positive, skews**-2, 1.0).astype(precision, copy=False)
+    base = (residuals / scales).astype(precision, copy=False)
+    np.clip(base, -NOISE.largest, NOISE.largest, out=base)
+    base *= base
+    base *= stretch
+    leverages = np.minimum(spreads / (scales**2 * skews), NOISE.largest).astype(precision, copy=False)
+    base += leverages
+    base *= model.tails.astype(precision)
+    base += 1
+    logarithms = np.log(base)
+    likely = logarithms * (-(degrees + 1) / 2).astype(precision)
+    likely += log_factor.astype(precision)
+    np.exp(likely, out=likely)
+    mixture = density * model.mixing.astype(precision)
+    mixture += likely
+    clean = np.divide(likely, mixture, out=likely)
+    np.log(mixture, out=mixture)
+    counted = weights * clean
+    # u = (ν + 1)/(ν + q) is (1 + 1/ν) over the base; the stretch above zero divides the weights as it did the squares.
+    shrunk = clean / base
+    np.divide(counted, base, out=base)
+    total, kept = _sums(counted), _sums(base)
+    above, kept_above = _sums(counted * positive), _sums(base * positive)
+    # Leverages have no sign, so either scale gets half of them; the differences below gave them to the side of the residual.
+    base *= leverages
+    leverage = (1 + model.tails) * _sums(base)
+    excess = scales**2 * ((1 + model.tails) * _sums(base * positive) - leverage / 2)
+    shrunk *= (1 + model.tails).astype(precision)
+    spread = (degrees + 1) * scales**2
+    statistics = Statistics(
+        np.broadcast_to(_sums(weights), total.shape),
+        total,
+        spread * ((total - above) - (kept - kept_above)) + excess,
+        skews**2 * (spread * (above - kept_above) - excess),
+        leverage,
+        _sums(counted * logarithms),
+        total - kept,
+        _sums(weights * mixture),
+    )
+    return Expectation(clean, shrunk * stretch, shrunk / skews.astype(precision), statistics)
+
+
+def m_step(model: NoiseModel, statistics: Statistics, most: Array) -> NoiseModel:
+    """The model that the sums ask for.
+
+    The scales solve ``N/(σ₋ + σ₊) = S₋/σ₋³ = S₊/σ₊³`` for the two halves of the density.
+
+    Parameters
+    ----------
+    model : NoiseModel
+        Model of the e-step.
+    statistics : Statistics
+        What it summed.
+    most : ndarray of shape (1,) or (k,)
+        Largest share of bad samples.
+    """
+    clean = np.maximum(statistics.clean, _TINY)
+    below, above = np.maximum(statistics.below, _TINY), np.maximum(statistics.above, _TINY)
+    limit = np.log(NOISE.most_skew)
+    log_skews = np.clip((np.log(above) - np.log(below)) / 3, -limit, limit)
+    # With a skew held at its bound, the scale is still the best for it.
+    scales = np.sqrt((below + above / np.exp(2 * log_skews)) / clean)
+    mixing = np.clip(1 - statistics.clean / statistics.mass, NOISE.least_share, np.maximum(most, NOISE.least_share))
+    return NoiseModel(np.maximum(scales, NOISE.tiny_scale), _scored_tails(model, statistics), log_skews, mixing)
+
+
+def classify(residuals: Array, spreads: Array, density: Array, weights: Array, model: NoiseModel, most: Array) -> Array:
+    """Probabilities to be clean, (m, k), under the model whose share of bad samples is their number: the classification step.
+
+    Bad responses may look ordinary, so a fit takes every clean sample for a little bit bad, and the average of these doubts
+    feeds on itself. That is cautious for an estimate, and too much for a report; here only samples count that are more likely
+    bad than clean. Parameters as in :func:`e_step` and :func:`m_step`.
+    """
+    # In units of the scale, because single precision, with which many columns have to do, has no room for all units.
+    precision = np.float64 if residuals.shape[1] == 1 else np.float32
+    residuals = (residuals / model.scales).astype(precision)
+    spreads = (spreads / model.scales**2).astype(precision)
+    density, weights = (density * model.scales).astype(precision), weights.astype(precision)
+    model = model._replace(scales=np.ones_like(model.scales))
+    seen = e_step(residuals, spreads, density, weights, model)
+    counting = np.ones(model.mixing.shape, bool)
+    for _ in range(NOISE.counts):
+        bad = _sums(weights * (seen.clean < 0.5)) / _sums(weights)
+        bad = np.clip(bad, NOISE.least_share, np.maximum(most, NOISE.least_share))
+        renewed = m_step(model, seen.statistics, most)._replace(mixing=bad)
+        # A column whose count is over keeps its model: its result must not depend on its company.
+        last, model = (
+            model,
+            NoiseModel(*(np.where(counting, new, old) for new, old in zip(renewed, model, strict=True))),
+        )
+        seen = e_step(residuals, spreads, density, weights, model)
+        change = np.maximum(np.abs(model.scales / last.scales - 1), np.abs(model.mixing / last.mixing - 1))
+        counting &= change > NOISE.counted
+        if not counting.any():
+            break
+    return seen.clean.astype(np.float64)
+
+
+def _log_peak(model: NoiseModel) -> Array:
+    """Logarithm of the density of a clean residual of zero."""
+    degrees, scales = model.degrees, np.maximum(model.scales, NOISE.tiny_scale)
+    student = gammaln((degrees + 1) / 2) - gammaln(degrees / 2) - 0.5 * np.log(degrees * np.pi)
+    peak: Array = student + np.log(2 / (1 + model.skews) / scales)
+    return peak
+
+
+def _scored_tails(model: NoiseModel, statistics: Statistics) -> Array:
+    """Fisher's scoring for η = 1/ν, where the information stays finite as the tails become normal."""
+    clean = np.maximum(statistics.clean, _TINY)
+    nu = model.degrees
+    score = 0.5 * (digamma((nu + 1) / 2) - digamma(nu / 2) - 1 / nu)
+    score += 0.5 * ((nu + 1) / nu * statistics.ratios - statistics.logarithms) / clean
+    information = 0.25 * (polygamma(1, nu / 2) - polygamma(1, (nu + 1) / 2)) - 0.5 * (nu + 5) / (
+        nu * (nu + 1) * (nu + 3)
+    )
+    longest = NOISE.longest_tail_step
+    step = np.clip(-score / (nu**2 * information), -longest, longest)
+    tails: Array = np.clip(model.tails + step, NOISE.lightest, NOISE.heaviest)
+    return tails
+
+
+def _sums(values: Array) -> Array:
+    sums: Array = values.sum(axis=0, dtype=np.float64)
+    return sums

@@ -1,0 +1,153 @@
+"""Choosing among the candidates of one signal: successive halving, refinement of the finalists, and a vote.
+
+All candidates move together, a few steps at a time. After each stretch those stay that are still different and promising.
+What promises is a forecast: the score after the stretch, and as much again as was gained in it. A right candidate that
+started far away is still behind when wrong ones have long settled, but it gains more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from robustphase.constants import budget, empirical, numeric
+from robustphase.descend.acceleration import Aitken
+from robustphase.descend.candidate_steps import (
+    Advance,
+    Evaluation,
+    advance,
+    at_rest,
+    distinct_signals,
+    evaluate,
+    weigh,
+)
+from robustphase.descend.newton import gauss_newton_step, relative_lengths, shortened
+from robustphase.likelihood.comparison import comparison_floor
+from robustphase.problem import Candidates, Problem
+from robustphase.rows.passes import abs2
+from robustphase.rows.source import Array
+
+
+@dataclass(frozen=True)
+class SelectionOptions:
+    """Constants of the selection."""
+
+    first_steps: int = budget(2, "steps until the first look, which only drops what is hopeless")
+    steps: int = budget(4, "steps between later looks")
+    most: tuple[int, ...] = budget((16, 16, 8, 6, 6, 5, 5, 4, 3), "most candidates that stay after each look")
+    hopeless: float = empirical(0.5, "forecasts that far behind the best are dropped at the first look")
+    behind: float = empirical(0.25, "and at later looks")
+    apart: float = empirical(0.2, "relative distance below which two candidates are on the way to the same place")
+    finalists: int = budget(3, "candidates that get Gauss-Newton steps")
+    apart_last: float = empirical(0.1, "relative distance below which two finalists are the same")
+    fewest_refinements: int = budget(2, "Gauss-Newton steps at least")
+    most_refinements: int = budget(8, "and at most")
+    inner: int = budget(4, "conjugate gradients in each")
+    settled: float = numeric(0.02, "candidates that move by less than this fraction have settled")
+    about_as_good: float = empirical(0.16, "candidates whose score is that close to the best take part in the vote")
+    ordinary: float = empirical(0.3, "so do only those with this fraction of its power: zero contradicts no sample")
+    explaining_floor: float = empirical(0.1, "density floor of the score: surprising samples count")
+    voting_floor: float = empirical(0.6, "density floor of the vote: every sample counts about once")
+
+
+SELECTION = SelectionOptions()
+
+Note = Callable[[Candidates, Candidates], None]
+
+
+class Selected(NamedTuple):
+    """The winner as a single candidate, its residuals (m, 1) where it was refined, which start it came from, and finalists."""
+
+    winner: Candidates
+    residuals: Array
+    origin: int
+    finalists: int
+
+
+def select(problem: Problem, starts: Candidates, note: Note, *, refine_alone: bool) -> Selected:
+    """The candidate that explains the samples of one signal best.
+
+    Parameters
+    ----------
+    problem : Problem
+        The samples.
+    starts : Candidates
+        Where the candidates are.
+    note : callable
+        Called after every stretch, with the candidates before and after it.
+    refine_alone : bool
+        Refine also a single finalist, instead of leaving that to the likelihood fit, which takes the same kind of steps.
+    """
+    floored = problem.floored(comparison_floor(problem.levels))
+    moving, origins = _halve(floored, starts, note)
+    finalists = moving.candidates
+    if origins.size == 1 and not refine_alone:
+        return Selected(finalists, np.empty((0, 1)), int(origins[0]), 1)
+    signals, backgrounds, seen = _refine(floored, finalists)
+    winner = choose(problem, seen) if origins.size > 1 else 0
+    refined = Candidates(signals, backgrounds, seen.scales, seen.scores).only(np.array([winner]))
+    return Selected(refined, seen.residuals[:, [winner]], int(origins[winner]), origins.size)
+
+
+def _halve(problem: Problem, starts: Candidates, note: Note) -> tuple[Advance, Array]:
+    """Successive halving; the finalists, and which of the starts they came from."""
+    origins, alone = np.arange(starts.scores.size), starts.scores.size == 1
+    moving = at_rest(problem, starts)
+    for look, most in enumerate(SELECTION.most):
+        before = moving.candidates
+        moving = advance(problem, moving, SELECTION.steps if look else SELECTION.first_steps)
+        after = moving.candidates
+        note(before, after)
+        forecasts = after.scores + moving.gains
+        chosen = distinct_signals(after.signals, forecasts, most, SELECTION.apart)
+        behind = SELECTION.behind if look else SELECTION.hopeless
+        chosen = chosen[forecasts[chosen] > forecasts.max() - behind]
+        moved = relative_lengths(after.signals - before.signals, after.signals)
+        moving, origins = moving.only(chosen), origins[chosen]
+        # Who has beaten others is near the signal; a start that was given may be far away.
+        if (chosen.size == 1 and not alone) or (moved[chosen] < SELECTION.settled).all():
+            break
+    final = moving.candidates
+    chosen = distinct_signals(final.signals, final.scores, SELECTION.finalists, SELECTION.apart_last)
+    return moving.only(chosen), origins[chosen]
+
+
+def _refine(problem: Problem, finalists: Candidates) -> tuple[Array, Array, Evaluation]:
+    """A few Gauss-Newton steps on the same likelihood, more where a finalist is still on its way."""
+    aitken = Aitken(1.0, least=1.0)
+    signals, backgrounds = finalists.signals, finalists.backgrounds
+    seen = evaluate(problem, signals, backgrounds)
+    for count in range(1, SELECTION.most_refinements + 1):
+        step = gauss_newton_step(
+            problem, signals, seen.projections, seen.residuals, seen.weights, most_inner=SELECTION.inner, tol=0.1
+        )
+        aitken = aitken.after(step.signals)
+        longer = shortened(aitken.factors * step.signals, signals)
+        factors = relative_lengths(longer, signals) / np.maximum(relative_lengths(step.signals, signals), 1e-300)
+        signals, backgrounds = signals + longer, backgrounds + factors * step.backgrounds
+        seen = evaluate(problem, signals, backgrounds)
+        settled = relative_lengths(step.signals, signals) < SELECTION.settled
+        if count >= SELECTION.fewest_refinements and settled.all():
+            break
+    return signals, backgrounds, seen
+
+
+def choose(problem: Problem, seen: Evaluation) -> int:
+    """Index of the winner: the best likelihood; among those about as good, the one that most samples vote for.
+
+    A high floor of the response density caps what a single sample can count, so it asks for votes; a low one asks for
+    explanations of what is surprising. A signal close to zero says nothing of any sample, so nobody votes against it: it
+    takes no part in a vote on one of ordinary size.
+    """
+    lowest = np.minimum(SELECTION.explaining_floor, comparison_floor(problem.levels))
+    explaining, voting = (
+        weigh(problem.floored(floor), seen.projections, seen.residuals).scores
+        for floor in (lowest, SELECTION.voting_floor)
+    )
+    power = abs2(seen.projections).mean(axis=0)
+    eligible = explaining >= explaining.max() - SELECTION.about_as_good
+    eligible &= power >= SELECTION.ordinary * power[np.argmax(explaining)]
+    return int(np.argmax(np.where(eligible, voting, -np.inf)))
