@@ -42,6 +42,7 @@ from robustphase.rows.passes import NUMBERS, abs2
 from robustphase.rows.source import Array
 
 _TINY = float(np.finfo(np.float64).tiny)
+_ROUNDING = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -281,7 +282,9 @@ def _plain_step(
     noise = m_step(state.noise, seen.statistics, problem.levels)
     if not shape_free:
         noise = noise._replace(tails=state.noise.tails, log_skews=state.noise.log_skews)
-    spreads = state.spreads * effective_unknowns(problem, state.signals) / np.maximum(seen.statistics.leverage, _TINY)
+    # A cloud that no sample holds grows to its bound, by a factor that overflows nothing.
+    leverage = np.maximum(seen.statistics.leverage, _ROUNDING)
+    spreads = state.spreads * effective_unknowns(problem, state.signals) / leverage
     signals = state.signals + shortened(damping * step.signals, state.signals)
     target = State(signals, state.backgrounds + step.backgrounds, noise, spreads)
     return target, relative_lengths(step.signals, state.signals)
@@ -312,7 +315,9 @@ def _settled(accepted: _Accepted, stopping: Stopping, unknowns_per_sample: float
     fraction = stopping.resolution * noise
     settled = (relative < 1e-12) | (steady & (relative < stopping.tol) & (relative < fraction))
     little = settled | (relative < FIT.resolution * np.minimum(noise * np.sqrt(unknowns_per_sample), 1.0))
-    return settled, little
+    # Where every sample counts as bad there is no step either.
+    seeing = accepted.seen.moments.mass > 0
+    return settled & seeing, little & seeing
 
 
 def _next_state(problem: Problem, accepted: _Accepted, memory: Anderson, n: int) -> State:
