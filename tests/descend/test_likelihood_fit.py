@@ -157,6 +157,21 @@ def test_columns_are_fitted_together_as_alone(problem_of):
             assert_allclose(together.state.signals[:, k], alone.state.signals[:, 0], atol=1e-5, err_msg=f"seed {seed}")
 
 
+def test_a_column_that_has_ended_stays_where_it_ended(problem_of):
+    # One column starts at its end, the others far away, so that it waits for them.
+    world = make_world(15, 800, contamination=0.1, attack="huge", seed=3)
+    both, one = problem_of(*[world] * 6, floor=FLOOR), problem_of(world, floor=FLOOR)
+    factors = np.array([1.0, 0.6, 0.65, 1.5, 1.6, 0.7])
+    state, stopping = state_of(both, factors * world.truth[:, None], 0.5), Stopping(0.05, np.inf, 12, 0)
+    together = fit_likelihood(both, state, stopping, shape_free=False)
+    alone = fit_likelihood(one, state.only(np.array([0])), stopping, shape_free=False)
+    assert len(alone.merits) < len(together.merits)
+    assert_allclose(together.state.signals[:, 0], alone.state.signals[:, 0], atol=1e-5)
+    ended = np.isnan(together.merits[:, 0])
+    assert_allclose(together.merits[~ended, 0], alone.merits[:, 0], rtol=1e-5)
+    assert ended.any()
+
+
 def test_few_samples_are_fitted_to_the_end(problem_of):
     # Four samples per unknown, no noise: population moments are far off, and the steps must still become exact.
     for seed in range(2):
