@@ -36,7 +36,7 @@ from robustphase.descend.objective import (
     effective_unknowns,
     likelihood_pass,
 )
-from robustphase.likelihood import e_step, initial_model, m_step, response_density
+from robustphase.likelihood import bad_density, e_step, initial_model, m_step
 from robustphase.problem import Problem, put_columns, real_unknowns, select_columns
 from robustphase.rows.passes import NUMBERS, abs2
 from robustphase.rows.source import Array
@@ -172,7 +172,7 @@ def fit_signals(problem: Problem, signals: Array, backgrounds: Array, scales: Ar
     arriving = Stopping(FIT.arrived, np.inf, FIT.arriving, FIT.arriving if few else 0)
     arrived = fit_likelihood(coarse, state, arriving, shape_free=False)
     doubts = (1 - arrived.clean) * problem.weights
-    fine = problem._replace(density=np.maximum(response_density(problem.responses, doubts), FIT.density_floor))
+    fine = problem._replace(density=bad_density(problem.density, problem.responses, doubts)).floored(FIT.density_floor)
     fitted = refit(fine, arrived.state)
     return fitted._replace(moves=arrived.moves + fitted.moves), fine
 
