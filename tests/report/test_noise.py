@@ -46,6 +46,7 @@ def test_the_charts_show_the_model_that_was_fitted(plain, read):
     found = read(noise_section(plain))
     assert float(found.values["law-scale"][0]) == plain.noise_model.scales
     assert float(found.values["law-degrees"][0]) == plain.noise_model.degrees
+    assert float(found.values["law-mixing"][0]) == plain.noise_model.mixing
     assert "noise law" in found.text
     heavier = replace(plain, noise_model=plain.noise_model._replace(tails=0.4))
     assert noise_section(heavier) != noise_section(plain)

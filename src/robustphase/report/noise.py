@@ -9,7 +9,7 @@ from scipy.special import stdtrit
 from robustphase.estimator import NoiseModel
 from robustphase.report.charts import Series, bin_width, histogram_chart, line_chart
 from robustphase.report.diagnostics import FitDiagnostics
-from robustphase.report.markup import HEIGHT, WIDTH, fact, grid, paragraph, section
+from robustphase.report.markup import HEIGHT, WIDTH, fact, grid, paragraph, percent, section
 from robustphase.report.rejection_causes import deviation
 from robustphase.report.svg import escaped, short_number, tag
 
@@ -62,10 +62,19 @@ def _in_words(noise: NoiseModel) -> str:
             " and ",
             fact("law-degrees", degrees, f"{degrees:.1f}"),
             escaped(f" degrees of freedom: {tails} tails, {lean}. "),
+            *_beside(noise),
             "In the chart of quantiles, points on the line mean that the law fits; at the very ends they may leave it, ",
             "because samples far out may be noise or bad, and count for both in part.",
         ],
     )
+
+
+def _beside(noise: NoiseModel) -> list[str]:
+    """The share of bad samples that the law was fitted beside: what it explains, tails need not. Old files do not hold it."""
+    share = float(noise.mixing)
+    if not np.isfinite(share):
+        return []
+    return ["It was fitted beside a share of ", fact("law-mixing", share, percent(share)), " bad samples. "]
 
 
 def _histogram(diagnostics: FitDiagnostics, noise: NoiseModel | None) -> str:
