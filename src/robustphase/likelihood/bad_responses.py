@@ -64,8 +64,7 @@ def bad_density(problem_density: Array, responses: Array, doubts: Array) -> Arra
         Probability of every sample to be bad; zero for one that cannot be used.
     """
     m = responses.shape[0]
-    # Clean samples with large noise are doubted a little, all of them together a lot: only those count that contradict the
-    signal.
+    # Clean samples with large noise are doubted a little, all of them together a lot: only those that contradict the signal count.
     contradicting = np.where(doubts > 0.5, doubts, 0.0)
     total = np.maximum(doubts.sum(axis=0), np.finfo(np.float64).tiny)
     found = response_density(responses, contradicting) * (contradicting.sum(axis=0) / total)
