@@ -24,6 +24,12 @@ class DensityOptions:
     """Constants of the density of bad responses, whose unit is one over the interquartile range of the responses."""
 
     neighbours: float = empirical(0.02, "share of the samples on either side that a local density is taken from")
+    floor: float = empirical(
+        0.3, "least density of bad responses: lower, they are so dear that wider noise explains them better"
+    )
+    low_floor: float = empirical(
+        0.1, "the same where surprising samples are to tell: scoring finalists, and counting bad samples"
+    )
     fewest: int = derived(5, "neighbours on either side: with fewer a width is mostly chance (its error is 1/√10)")
 
     hidden: float = empirical(
@@ -64,7 +70,7 @@ def bad_density(problem_density: Array, responses: Array, doubts: Array) -> Arra
         Probability of every sample to be bad; zero for one that cannot be used.
     """
     m = responses.shape[0]
-    # Clean samples with large noise are doubted a little, all of them together a lot: only those that contradict the signal count.
+    # Clean samples with large noise are doubted a little, all together a lot: only those that contradict the signal count.
     contradicting = np.where(doubts > 0.5, doubts, 0.0)
     total = np.maximum(doubts.sum(axis=0), np.finfo(np.float64).tiny)
     found = response_density(responses, contradicting) * (contradicting.sum(axis=0) / total)
