@@ -169,9 +169,10 @@ def table(seeds: int) -> str:
     outcomes = Parallel(n_jobs=-1)(delayed(run)(cases, *job) for job in jobs)
     usual = outcomes[0]
     lines = [
-        f"{len(cases)} fits in each cell: {len(SHAPES)} shapes × {len(LEVELS)} levels × {len(NOISES)} noises × {len(ATTACKS)}
-        attacks × " f"{seeds} seeds, none of which a constant was chosen on. As shipped: {usual.survived:.1%} survive (error ≤
-        {LOST}), median " f"ratio to informed least squares {np.median(usual.ratios):.3f}, worst ratio {usual.worst:.2f}.\n",
+        f"{len(cases)} fits in each cell: {len(SHAPES)} shapes × {len(LEVELS)} levels × {len(NOISES)} noises × "
+        f"{len(ATTACKS)} attacks × {seeds} seeds, none of which a constant was chosen on. As shipped: {usual.survived:.1%} "
+        f"survive (error ≤ {LOST}), median ratio to informed least squares {np.median(usual.ratios):.3f}, "
+        f"worst {usual.worst:.2f}.\n",
         "| constant | value | halved: survive, median change, worst | doubled: survive, median change, worst | reason |",
         "|---|---|---|---|---|",
     ]

@@ -66,9 +66,10 @@ def one_run(noise: str, outliers: bool, m: int, seed: int) -> tuple[float, float
 def main(seeds: int, most: float) -> None:
     sizes = [m for m in (10**4, 10**5, 10**6, 10**7) if m <= most]
     lines = [
-        f"n = {N}, noise of standard deviation {SCALE}‖x*‖², told {TOLD}. Error over that of least squares started at the
-        truth and told " f"which samples are clean; root mean squares over {seeds} seeds, in brackets the error itself.\n", "|
-        noise | outliers | " + " | ".join(f"m = {m:,}" for m in sizes) + " |", "|---|---|" + "---|" * len(sizes),
+        f"n = {N}, noise of standard deviation {SCALE}‖x*‖², told {TOLD}. Error over that of least squares started at the truth "
+        f"and told which samples are clean; root mean squares over {seeds} seeds, in brackets the error itself.\n",
+        "| noise | outliers | " + " | ".join(f"m = {m:,}" for m in sizes) + " |",
+        "|---|---|" + "---|" * len(sizes),
     ]
     curves = {}
     for noise in NOISES:

@@ -73,8 +73,9 @@ def initial_damping(m: int, unknowns: int) -> float:
 
 def newton_step(signals: Array, moments: Moments, *, fit_background: bool) -> Step:
     """Population-Newton steps, with the background profiled out where it is fitted."""
-    mass, second, fourth = moments.mass, moments.second, moments.fourth
-    power = abs2(signals).sum(axis=0)
+    # Where no sample has any weight all sums are zero, and so is the step.
+    mass, second, fourth = np.maximum(moments.mass, _TINY), moments.second, moments.fourth
+    power = np.maximum(abs2(signals).sum(axis=0), _TINY)
     # Half of the energy of a complex row lies in the phase, which changes nothing.
     tangential = (1.0 if np.iscomplexobj(signals) else 2.0) * second
     tangential = np.maximum(tangential, NEWTON.least_tangential * power * mass)
@@ -89,6 +90,8 @@ def newton_step(signals: Array, moments: Moments, *, fit_background: bool) -> St
 def inverse_curvature(signals: Array, vectors: Array, tangential: Array, radial: Array) -> Array:
     """``H⁻¹ v`` for curvatures that are one number across each signal and another along it."""
     power = np.maximum(abs2(signals).sum(axis=0), _TINY)
+    # Samples without any weight have no curvature, and their vectors are zero.
+    tangential, radial = np.maximum(tangential, _TINY), np.maximum(radial, _TINY)
     share = np.vecdot(signals.T, vectors.T) / power
     solved: Array = vectors / tangential + signals * (share * (1 / radial - 1 / tangential))
     return solved
