@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from robustphase import distance
 from robustphase.descend.likelihood_fit import FIT, Reason, Stopping, fit_likelihood, fit_signals, refit
-from robustphase.descend.objective import State
+from robustphase.descend.objective import OBJECTIVE, State, in_double
 from robustphase.experiments.oracle import oracle_least_squares
 from robustphase.likelihood import NoiseModel, initial_model
 from robustphase.likelihood.bad_responses import DENSITY
@@ -36,7 +36,7 @@ def signal_of(problem, fit, column=0):
 
 
 def assert_never_lower(fit, case):
-    rounding = FIT.rounding[0 if fit.merits.shape[1] == 1 else 1]
+    rounding = FIT.rounding[0 if in_double(fit.merits.shape[1]) else 1]
     assert fit.merits.shape[0] >= 2, case
     for k, merits in enumerate(fit.merits.T):
         merits = merits[~np.isnan(merits)]
@@ -73,15 +73,17 @@ def test_accepted_points_never_lower_the_merit(problem_of, world):
 @pytest.mark.parametrize("field", ["real", "complex"])
 def test_accepted_points_never_lower_the_merit_of_any_column(problem_of, field):
     attacks = ("none", "huge", "decoy", "constant", "negative", "moderate")
-    for seed in range(2):
-        worlds = [make_world(15, 800, attack=attack, field=field, seed=seed) for attack in attacks]
-        # Attacks on responses alone: the covariates are those of the first world.
+    for seed, copies in ((seed, copies) for seed in range(2) for copies in (1, 2)):
+        # Attacks on responses alone: the covariates are those of the first world. Twice as many are judged in single precision.
+        worlds = [make_world(15, 800, attack=attack, field=field, seed=seed) for attack in attacks] * copies
         problem, truth = problem_of(*worlds, floor=FLOOR), worlds[0].truth
-        factors = np.array([0.9, 1.1, 1.3, 1.0, 0.7, 1.05])
+        factors = np.array([0.9, 1.1, 1.3, 1.0, 0.7, 1.05] * copies)
         fit = refit(problem, state_of(problem, factors * truth[:, None], 0.5))
-        assert_never_lower(fit, f"{field}, seed {seed}")
-        assert len(fit.reasons) == len(attacks)
+        assert_never_lower(fit, f"{field}, seed {seed}, {len(worlds)} columns")
+        assert len(fit.reasons) == len(worlds)
         assert Reason.RUNNING not in fit.reasons
+    assert in_double(len(attacks))
+    assert 2 * len(attacks) > OBJECTIVE.double
 
 
 def test_a_fit_says_why_it_ended(problem_of):
@@ -186,18 +188,23 @@ def test_few_samples_are_fitted_to_the_end(problem_of):
 
 def test_two_rounds_find_where_bad_responses_lie(problem_of):
     for seed in range(2):
-        world = make_world(10, 40_000, contamination=0.1, attack="constant", noise="gaussian", seed=seed)
+        # Many samples, so that none can hide: all bad responses are the same, and elsewhere there are none.
+        world = make_world(10, 80_000, contamination=0.1, attack="constant", noise="gaussian", seed=seed)
         problem = problem_of(world)
         start = 1.1 * world.truth[:, None] / np.sqrt(problem.units)
         fit, fine = fit_signals(problem, start, np.zeros(1), np.array([0.5]))
         assert fit.converged.all(), f"seed {seed}"
-        # All bad responses are the same: their density stays high there, and falls where clean samples contradict nothing.
-        assert fine.density.min() == DENSITY.floor, f"seed {seed}"
-        ratio = fine.density / problem.floored(DENSITY.floor).density
-        crowded = problem.density[:, 0] > 2 * DENSITY.floor
-        assert np.median(ratio[world.touched]) > 0.9, f"seed {seed}"
-        assert np.median(ratio[world.clean & crowded]) < 0.7, f"seed {seed}"
-        assert np.median(fit.clean[world.touched]) < 0.1 < 0.9 < np.median(fit.clean[world.clean]), f"seed {seed}"
+        assert np.quantile(fine.density[world.clean], 0.9) == DENSITY.floor, f"seed {seed}"
+        assert np.median(fine.density[world.touched]) > 5 * DENSITY.floor, f"seed {seed}"
+        assert fit.clean[world.touched].max() < 0.5 < np.median(fit.clean[world.clean]), f"seed {seed}"
+
+
+def test_with_few_samples_bad_responses_may_hide_anywhere(problem_of):
+    world = make_world(20, 1000, contamination=0.05, attack="constant", noise="gaussian", seed=0)
+    problem = problem_of(world)
+    start = 1.1 * world.truth[:, None] / np.sqrt(problem.units)
+    _, fine = fit_signals(problem, start, np.zeros(1), np.array([0.5]))
+    np.testing.assert_array_equal(fine.density, np.maximum(problem.density, DENSITY.floor))
 
 
 def test_a_fit_holds_what_belongs_to_its_state(problem_of):
