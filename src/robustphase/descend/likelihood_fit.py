@@ -207,13 +207,17 @@ def fit_likelihood(problem: Problem, state: State, stopping: Stopping, *, shape_
     accepted: _Accepted | None = None
     # Columns that have ended stay for a while, but only as company: an answer must not depend on when it leaves.
     company = np.zeros(state.spreads.size, bool)
+    # Merits of columns that started in single precision stay comparable when few are left and the precision changes.
+    rounding = FIT.rounding[0 if in_double(company.size) else 1]
     for iteration in range(last_pass + 1):
         seen = likelihood_pass(problem, state)
         exact = iteration >= population_passes
         # The closer, the more exactly a step has to be known.
         last = 1.0 if accepted is None else float(accepted.relative.max())
         exact_tol = float(np.clip(3 * last, *FIT.inner_tol)) if exact else None
-        accepted = _accept(problem, accepted, state, seen, memory, exact_tol, shape_free)
+        target, relative = _plain_step(problem, state, seen, exact_tol, shape_free)
+        reached = _Accepted(state, seen, target, relative, np.zeros(relative.size, int))
+        accepted = reached if accepted is None else _accept(accepted, reached, memory, rounding)
         finished.note(accepted, ~company)
         settled, little = _settled(accepted, stopping, n / m)
         stuck = accepted.tries > FIT.tries
@@ -247,24 +251,11 @@ class _Accepted(NamedTuple):
         return accepted
 
 
-def _accept(
-    problem: Problem,
-    last: _Accepted | None,
-    state: State,
-    seen: Evaluation,
-    memory: Anderson,
-    exact_tol: float | None,
-    shape_free: bool,
-) -> _Accepted:
+def _accept(last: _Accepted, new: _Accepted, memory: Anderson, rounding: float) -> _Accepted:
     """The new points where M has not fallen; elsewhere the last ones, to be left by shorter steps."""
-    target, relative = _plain_step(problem, state, seen, exact_tol, shape_free)
-    tries = np.zeros(relative.size, int)
-    new = _Accepted(state, seen, target, relative, tries)
-    if last is None:
-        return new
-    rounding = FIT.rounding[0 if in_double(tries.size) else 1] * (1 + np.abs(last.seen.merit))
+    before = last.seen.merit
     # Written so that a merit which is not a number counts as fallen.
-    fell = ~(seen.merit >= last.seen.merit - rounding)
+    fell = ~(new.seen.merit >= before - rounding * (1 + np.abs(before)))
     if not fell.any():
         return new
     memory.forget(fell)
