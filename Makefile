@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 READY := $(VENV)/.ready
 LOWEST := build/lowest
 
-.PHONY: help setup demo test lint bench fuzz docs wheel constraints clean
+.PHONY: help setup demo test lint golden bench fuzz docs wheel constraints clean
 
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,6 +29,9 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+golden: setup ## write the golden results of the engine anew
+	$(BIN)/python tests/golden/test_engine.py
 
 bench: setup ## performance ratios, measured side by side
 	$(PIP) install --constraint constraints.txt --group bench

@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.constants import varied
+from robustphase.descend.likelihood_fit import FIT
 from robustphase.recover.engine import ENGINE
 
 N, M, P = 24, 1200, 5
@@ -42,11 +43,13 @@ def make(seed=0, *, complex_data=False, background=0.0, noise=0.2, p=P):
 @pytest.mark.parametrize("noise_mean", ["zero", "unknown"])
 def test_answers_are_those_of_separate_fits(complex_data, noise_mean):
     A, Y, X = make(complex_data=complex_data, background=2.0 if noise_mean == "unknown" else 0.0)
-    model = RobustPhaseRetrieval(0.1, noise_mean=noise_mean).fit(A, Y)
+    # Run to a tenth of the usual tolerance, so that what is left to go is less than what is compared.
+    with varied(FIT, tol=0.1 * FIT.tol):
+        model = RobustPhaseRetrieval(0.1, noise_mean=noise_mean).fit(A, Y)
+        separate = [RobustPhaseRetrieval(0.1, noise_mean=noise_mean).fit(A, Y[:, k]) for k in range(P)]
     assert model.signal_.shape == (P, N)
     assert model.converged_.all()
-    for k in range(P):
-        alone = RobustPhaseRetrieval(0.1, noise_mean=noise_mean).fit(A, Y[:, k])
+    for k, alone in enumerate(separate):
         assert distance(model.signal_[k], alone.signal_, relative=True) < 1e-6
         assert distance(model.signal_[k], X[:, k], relative=True) < 0.15
         assert model.noise_mean_[k] == pytest.approx(alone.noise_mean_, rel=1e-3, abs=1e-9)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from robustphase.likelihood import response_density
+from robustphase.likelihood import bad_density, response_density
 
 
 def everybody(y):
@@ -58,3 +58,24 @@ def test_the_density_does_not_depend_on_the_order_or_on_a_shift_of_the_responses
 def test_nobody_to_be_doubted_is_no_density():
     density = response_density(np.arange(50.0)[:, None], np.zeros((50, 1)))
     assert_allclose(density, 0)
+
+
+def test_a_fit_learns_where_bad_responses_lie_from_the_samples_that_contradict_it():
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        y = np.concatenate((rng.standard_normal(18000), rng.uniform(4, 6, 2000)))[:, None]
+        # Clean samples are doubted a little, all of them together as much as the bad ones.
+        doubts = np.concatenate((np.full(18000, 0.1), np.ones(2000)))[:, None]
+        everywhere = response_density(y, np.ones_like(y))
+        found = bad_density(everywhere, y, doubts)
+        assert (found <= everywhere).all(), f"seed {seed}"
+        inner = np.abs(y[:18000, 0]) < 1.5
+        assert (found[:18000][inner] < 0.5 * everywhere[:18000][inner]).all(), f"seed {seed}"
+        assert_allclose(found[18000:], everywhere[18000:], rtol=0.5, err_msg=f"seed {seed}")
+
+
+def test_without_a_sample_that_contradicts_the_signal_few_samples_say_little_of_bad_responses(rng):
+    y = rng.standard_normal((500, 1))
+    everywhere, nobody = response_density(y, np.ones_like(y)), np.full((500, 1), 0.02)
+    assert_allclose(bad_density(everywhere, y, nobody), everywhere)
+    assert np.isfinite(bad_density(everywhere, y, np.zeros((500, 1)))).all()

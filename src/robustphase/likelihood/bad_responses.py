@@ -72,7 +72,7 @@ def bad_density(problem_density: Array, responses: Array, doubts: Array) -> Arra
     m = responses.shape[0]
     # Clean samples with large noise are doubted a little, all together a lot: only those that contradict the signal count.
     contradicting = np.where(doubts > 0.5, doubts, 0.0)
-    total = np.maximum(doubts.sum(axis=0), np.finfo(np.float64).tiny)
+    total = np.maximum(doubts.sum(axis=0), np.finfo(np.float64).eps)
     found = response_density(responses, contradicting) * (contradicting.sum(axis=0) / total)
     hiding = problem_density * (DENSITY.hidden * m / (2 * _reach(m) * total))
     density: Array = np.minimum(problem_density, found + hiding)
