@@ -188,7 +188,7 @@ def test_cleaner_data_ask_for_more_iterations():
     counts = [iterations_for(ratio) for ratio in (0.01, 1, 10, 1000)]
     assert counts[0] == 1
     assert counts == sorted(counts)
-    # The first step after which what is left of the start, four times 0.87 per step, is no larger than the noise.
-    assert 4 * 0.87 ** counts[-1] <= 1 / 1000 < 4 * 0.87 ** (counts[-1] - 1)
+    # The first step after which what is left of the start is a quarter of the noise.
+    assert 0.87 ** counts[-1] <= 1 / 4000 < 0.87 ** (counts[-1] - 1)
     with pytest.raises(ValueError, match="signal_to_noise must be positive, got 0"):
         iterations_for(0)
