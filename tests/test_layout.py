@@ -1,8 +1,9 @@
-"""Nothing imports upward, and nothing imports in a circle."""
+"""Nothing imports upward, nothing imports in a circle, and everything can be imported."""
 
 from __future__ import annotations
 
 import ast
+import importlib
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -87,3 +88,8 @@ def test_imports_go_down_and_never_in_a_circle():
     except CycleError as error:
         # graphlib lists every module before those that import it.
         raise AssertionError("imports in a circle: " + " imports ".join(reversed(error.args[1]))) from None
+
+
+def test_every_module_can_be_imported():
+    for module in MODULES:
+        importlib.import_module(module)
