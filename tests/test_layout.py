@@ -15,7 +15,7 @@ ROOT = Path(robustphase.__file__).parent
 PUBLIC = {"baselines", "estimator", "means", "paper", "population", "rows", "simulate", "testing", "__version__"}
 
 # What every room may need and none owns: it touches none of them.
-FOR_ALL = {"atomic", "formatting"}
+FOR_ALL = {"atomic", "constants", "formatting"}
 
 # Which rooms each room may touch, besides itself and what is for all.
 MAY_TOUCH = {
@@ -25,11 +25,22 @@ MAY_TOUCH = {
     "means": {"rows", "validation"},
     "spectra": {"rows", "means", "validation"},
     "likelihood": set(),
-    "initialise": {"rows", "means", "spectra", "population", "likelihood", "validation"},
-    "descend": {"rows", "means", "population", "likelihood", "validation"},
-    "recover": {"rows", "means", "population", "likelihood", "initialise", "descend", "validation"},
-    "estimator": {"rows", "means", "population", "initialise", "descend", "recover", "validation"},
-    "paper": {"rows", "initialise", "descend", "validation"},
+    "problem": {"rows", "likelihood", "validation"},
+    "initialise": {"rows", "means", "spectra", "population", "likelihood", "problem", "validation"},
+    "descend": {"rows", "means", "population", "likelihood", "problem", "validation"},
+    "recover": {"rows", "means", "population", "likelihood", "problem", "initialise", "descend", "validation"},
+    "estimator": {
+        "rows",
+        "means",
+        "population",
+        "likelihood",
+        "problem",
+        "initialise",
+        "descend",
+        "recover",
+        "validation",
+    },
+    "paper": {"rows", "population", "initialise", "descend", "validation"},
     "simulate": {"rows", "population"},
     "baselines": {"rows", "population", "initialise", "validation"},
     "testing": {"rows"},
