@@ -18,10 +18,11 @@ from robustphase.initialise.printed import printed_start
 from robustphase.initialise.screening import plausible_rows, screen_covariates, screen_directions
 from robustphase.likelihood import density_floor, response_density
 from robustphase.rows import RowSource, TransformedRows, sweep
-from robustphase.rows.data import Data
+from robustphase.rows.data import Data, as_columns
 from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
-from robustphase.spectra.covariance import robust_covariance, whitener
+from robustphase.spectra.covariance import covariance_of, whitener
+from robustphase.spectra.prepare import Centred
 from robustphase.validation import Samples, check_choice, check_contamination, check_samples
 
 #: Most candidates handed on.
@@ -106,7 +107,8 @@ def spectral_init(
     delta : float, default=0.01
         Confidence parameter of the paper's procedures.
     nonfinite : {"raise", "drop"}, default="raise"
-        Samples with NaN, infinities or overflowing numbers: raise an error, or count them as contaminated.
+        Samples with NaN or infinities: raise an error, or count them as contaminated, as finite ones too large to compute
+        with always are.
     random_state : int, default=0
         Seed for first guesses and subsamples.
 
@@ -200,8 +202,11 @@ def response_unit(responses: Array) -> float:
 
 def whitened(samples: Samples, contamination: float | str) -> tuple[Samples, Array]:
     """Samples with robustly whitened covariates, and the matrix that takes signals back."""
-    covariance = robust_covariance(samples.source, contamination, assume_centered=True).covariance
-    matrix = whitener(covariance)
+    source, dropped = samples.source, samples.dropped
+    # Dropped rows read as zero. They are no points of the design, and as such would shrink its second moment.
+    usable = (~as_columns(dropped)).max(axis=1)
+    centre = np.zeros(source.shape[1], np.result_type(source.dtype, np.float64))
+    matrix = whitener(covariance_of(Centred(source, centre, usable), contamination).covariance)
     return samples._replace(source=TransformedRows(samples.source, matrix)), matrix
 
 
@@ -211,7 +216,8 @@ def _single_start(
     source, responses = samples.source, samples.responses
     if method == "spectral":
         weights = (~samples.dropped).astype(np.float64)
-        return plain_spectral_start(source, responses), weights
+        # The mean response is that of the samples that have one.
+        return plain_spectral_start(source, responses) / np.sqrt(weights.mean()), weights
     start = printed_start(
         source,
         responses,
@@ -219,6 +225,7 @@ def _single_start(
         delta=delta,
         configuration=method,
         paired=unknown_mean,
+        dropped=samples.dropped,
     )
     return start.signal, np.resize(start.weights, responses.size)
 

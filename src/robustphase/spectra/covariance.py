@@ -25,7 +25,7 @@ from robustphase.means.filter import (
 from robustphase.rows import RowSource, ScaledRows, TransformedRows, rows_at
 from robustphase.rows.source import Array, Parts
 from robustphase.spectra.minmax import minmax_covariance
-from robustphase.spectra.prepare import centred_rows
+from robustphase.spectra.prepare import Centred, centred_rows
 from robustphase.validation import check_choice, check_contamination
 
 #: Largest dimension for which the min-max estimator is solved.
@@ -90,7 +90,8 @@ def robust_covariance(
     assume_centered : bool, default=False
         The points have mean zero; otherwise their robust mean is subtracted first.
     nonfinite : {"raise", "drop"}, default="raise"
-        What to do with rows that hold NaN, infinities or overflowing numbers.
+        What to do with rows that hold NaN or infinities: raise an error, or count them as contamination, as finite rows too
+        large to square always are.
 
     Returns
     -------
@@ -99,13 +100,17 @@ def robust_covariance(
     level = check_contamination(contamination, allow_auto=method == "filter")
     check_choice("method", method, ("filter", "minmax"))
     centred = centred_rows(X, level, assume_centered=assume_centered, nonfinite=nonfinite)
-    source, keep = centred.source, centred.usable
     if method == "minmax":
-        return _solve_minmax(source, keep, float(level), centred.location)
-    rounds, calm = 0, True
-    if level != 0:
-        keep, _, rounds, calm = filter_points(ScaledRows(source), keep, level, for_mean=False, centred=True)
-        keep, more, settled = filter_whitened(source, keep, level)
+        return _solve_minmax(centred.source, centred.usable, float(level), centred.location)
+    return covariance_of(centred, level)
+
+
+def covariance_of(centred: Centred, contamination: float | str) -> CovarianceResult:
+    """:func:`robust_covariance` by the filter, of rows that are centred already; rows that are not usable play no part."""
+    source, keep, rounds, calm = centred.source, centred.usable, 0, True
+    if contamination != 0:
+        keep, _, rounds, calm = filter_points(ScaledRows(source), keep, contamination, for_mean=False, centred=True)
+        keep, more, settled = filter_whitened(source, keep, contamination)
         rounds, calm = rounds + more, calm and settled
     covariance = second_moment(source, keep.astype(np.float64))
     return CovarianceResult(
