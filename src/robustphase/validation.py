@@ -13,7 +13,7 @@ import numpy as np
 from robustphase.rows import MaskedRows, OperatorRows, RowSource, as_source, extreme_rows, row_peaks
 from robustphase.rows.source import Array
 
-#: What to do with samples that hold NaN, infinities or numbers too large to work with.
+#: What to do with samples that hold NaN or infinities. Finite numbers of any size are contamination, survived as such.
 NONFINITE = ("raise", "drop")
 
 
@@ -102,8 +102,8 @@ def check_samples(
     responses : array-like of shape (m,), or (m, p) if there may be many signals
         ``y``.
     nonfinite : {"raise", "drop"}
-        What to do with samples that hold NaN, infinities, or entries so large that their powers overflow: raise an
-        error, or hide them and report them as dropped.
+        What to do with samples that hold NaN or infinities: raise an error, or hide them and report them as dropped.
+        Samples with finite entries so large that their powers overflow are dropped in either case.
     enough : bool, default=True
         Ask for at least as many samples as unknowns.
     many : bool, default=False
@@ -124,9 +124,7 @@ def check_samples(
             f"Collect at least {4 * n} samples, or check that A is not transposed."
         )
     source, bad_rows = hide_extremes(source, nonfinite)
-    bad_responses = extreme_rows(np.abs(y), limit=largest_safe(np.dtype(np.float64)))
-    if nonfinite == "raise" and bad_responses.any():
-        raise ValueError(_nonfinite_message("y", "responses", bad_responses))
+    bad_responses = _judge(np.abs(y), nonfinite, largest_safe(y.dtype), "y", "responses")
     if y.ndim == 2:
         return _samples_of_many(source, y, bad_rows, bad_responses)
     dropped = bad_rows | bad_responses
@@ -151,19 +149,41 @@ def _samples_of_many(source: RowSource, y: Array, bad_rows: Array, bad_responses
 
 
 def hide_extremes(source: RowSource, nonfinite: str, *, name: str = "A") -> tuple[RowSource, Array]:
-    """Refuse or hide the rows that cannot be computed with; return the source to use and which rows were hidden.
+    """Hide the rows that cannot be computed with; return the source to use and which rows were hidden.
+
+    Rows that hold NaN or infinities are refused if ``nonfinite`` says so. Rows with finite entries too large to compute with
+    are contaminated, whoever wrote them; but if most rows have such entries, it is the scale of the data, and an error says
+    what to divide by.
 
     Nobody can look at the rows of an operator, so its products are examined instead, and nothing is hidden.
     """
     if isinstance(source, OperatorRows):
         source.examine()
         return source, np.zeros(source.shape[0], bool)
-    bad = extreme_rows(row_peaks(source), limit=largest_safe(source.dtype))
+    bad = _judge(row_peaks(source), nonfinite, largest_safe(source.dtype), name, "rows")
+    return (MaskedRows(source, bad), bad) if bad.any() else (source, bad)
+
+
+def hide_nonfinite(source: RowSource, nonfinite: str, *, name: str = "A") -> tuple[RowSource, Array]:
+    """Refuse or hide the rows that hold NaN or infinities, and no others; see :func:`hide_extremes`."""
+    if isinstance(source, OperatorRows):
+        return hide_extremes(source, nonfinite, name=name)
+    bad = _judge(row_peaks(source), nonfinite, float(np.finfo(np.float64).max), name, "rows")
+    return (MaskedRows(source, bad), bad) if bad.any() else (source, bad)
+
+
+def _judge(sizes: Array, nonfinite: str, limit: float, name: str, what: str) -> Array:
+    """Which rows or responses of these sizes must be hidden (boolean, of the same shape), unless an error is due."""
+    bad = extreme_rows(sizes, limit=limit)
     if not bad.any():
-        return source, bad
-    if nonfinite == "raise":
-        raise ValueError(_nonfinite_message(name, "rows", bad))
-    return MaskedRows(source, bad), bad
+        return bad
+    broken = ~np.isfinite(sizes)
+    if nonfinite == "raise" and broken.any():
+        raise ValueError(_nonfinite_message(name, what, broken))
+    finite = sizes[~broken]
+    if np.count_nonzero(finite > limit) > 0.5 * finite.size:
+        raise ValueError(_scale_message(name, what, finite, limit))
+    return bad
 
 
 def largest_safe(dtype: np.dtype[Any]) -> float:
@@ -180,6 +200,18 @@ def largest_safe(dtype: np.dtype[Any]) -> float:
 def _nonfinite_message(name: str, what: str, bad: Array) -> str:
     first = int(np.flatnonzero(bad if bad.ndim == 1 else bad.any(axis=1))[0])
     return (
-        f"{int(bad.sum())} {what} of {name} hold NaN, infinite or overflowing entries (first: row {first}). "
+        f"{int(bad.sum())} {what} of {name} hold NaN or infinite entries (first: row {first}). "
         'Drop them, or pass nonfinite="drop" to count them as contaminated.'
+    )
+
+
+def _scale_message(name: str, what: str, sizes: Array, limit: float) -> str:
+    unit = 10.0 ** np.floor(np.log10(np.median(sizes)))
+    effect = {
+        "A": " The signal is then that much larger.",
+        "y": f" The signal is then {np.sqrt(unit):.0e} times smaller.",
+    }
+    return (
+        f"{np.count_nonzero(sizes > limit)} of {sizes.size} {what} of {name} are larger than {limit:.1e}, too large to compute "
+        f"with; so many are the scale of the data, not contamination. Divide {name} by {unit:.0e}.{effect.get(name, '')}"
     )

@@ -53,8 +53,12 @@ def robust_gradient(
     mean_estimator: str = "filter",
     start: MeanResult | None = None,
     random_state: Any = None,
+    dropped: Array | None = None,
 ) -> MeanResult:
-    """Robust mean of a cloud of gradients by any of the mean estimators; the filter warms up from ``start``."""
+    """Robust mean of a cloud of gradients by any of the mean estimators; the filter warms up from ``start``.
+
+    Gradients that are ``dropped`` count as contaminated: those of samples that read as zero would hold the mean back.
+    """
     if contamination == 0 and mean_estimator in ("filter", "mmw"):
         mean_estimator = "empirical"
     options: dict[str, Any] = {}
@@ -63,4 +67,11 @@ def robust_gradient(
         options |= {"start": start, "strict": True}
     if mean_estimator in RANDOMISED:
         options["random_state"] = random_state
-    return METHODS[mean_estimator](view, contamination, **options)
+    return METHODS[mean_estimator](view, contamination, dropped=dropped, **options)
+
+
+def pairs_with(marked: Array) -> Array:
+    """Which of the pairs (j, j + m // 2) hold a marked sample."""
+    pairs = marked.size // 2
+    spoilt: Array = marked[:pairs] | marked[pairs : 2 * pairs]
+    return spoilt

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from robustphase.descend.gradients import gradient_points, robust_gradient
+from robustphase.descend.gradients import gradient_points, pairs_with, robust_gradient
 from robustphase.means import MeanResult
 from robustphase.means.confidence import confident_level
 from robustphase.population import paper_step, printed_step
@@ -91,7 +91,14 @@ def printed_descent(
         view = gradient_points(samples.source, samples.responses, x, paired=paired)
         epsilon = min(2 * contamination, 0.49) if paired else contamination
         level = confident_level(epsilon, delta, view.shape[0])
-        last = robust_gradient(view, level, mean_estimator=mean_estimator, start=last, random_state=random_state)
+        last = robust_gradient(
+            view,
+            level,
+            mean_estimator=mean_estimator,
+            start=last,
+            random_state=random_state,
+            dropped=pairs_with(samples.dropped) if paired else samples.dropped,
+        )
         move = size * last.location
         x = x - move
         history.append(

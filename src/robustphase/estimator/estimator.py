@@ -27,7 +27,7 @@ from robustphase.rows import OperatorRows, RowSource, project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
-from robustphase.validation import Samples, check_samples, hide_extremes
+from robustphase.validation import Samples, check_samples, hide_nonfinite
 
 #: Records that a stream keeps, so that its memory stays constant.
 LONGEST_HISTORY = 1000
@@ -65,7 +65,8 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     whiten : bool, default=False
         The design is Gaussian with unknown covariance: estimate it robustly and whiten the covariates first.
     nonfinite : {"raise", "drop"}, default="raise"
-        Samples with NaN, infinities or overflowing numbers: raise an error, or count them as contaminated.
+        Samples with NaN or infinities: raise an error, or count them as contaminated. Finite numbers of any size are
+        contamination, to be survived.
     random_state : int, RandomState or None, default=None
         Seed of first guesses, subsamples and random mean estimators; None is as good as 0, so that fits repeat.
     verbose : bool, default=False
@@ -284,8 +285,10 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "signal_")
         source = open_rows(A)
         validate_data(self, _named(A, source), reset=False, skip_check_array=True)
-        source, hidden = hide_extremes(source, self.nonfinite)
-        expected: Array = abs2(project(source, self.signal_.T)) + self.noise_mean_
+        source, hidden = hide_nonfinite(source, self.nonfinite)
+        # What is expected of a huge row may be more than a double can hold, and infinite then.
+        with np.errstate(over="ignore"):
+            expected: Array = abs2(project(source, self.signal_.T)) + self.noise_mean_
         expected[hidden] = np.nan
         return expected
 
@@ -366,11 +369,13 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return None
         return spectral_init(
             samples.source,
-            samples.responses,
+            # Dropped samples read as zero, and a zero would count as a response.
+            np.where(samples.dropped, np.nan, samples.responses),
             level,
             self.noise_mean,
             self.init,
             delta=self.delta,
+            nonfinite="drop",
             random_state=self._seed,
         ).signal
 

@@ -41,12 +41,14 @@ def residual_scales(residuals: Array, active: Array, contamination: float) -> Ar
 
 def mixture_weights(residuals: Array, density: Array, scales: Array, contamination: float) -> tuple[Array, Array]:
     """Weights of iterated least squares, and the ratio of the mixture to the marginal density; both (m, k)."""
-    spread = residuals / scales
-    spread *= spread
-    spread /= DEGREES
-    spread += 1
-    # In this order, and in place: the arrays of all candidates are the largest of a fit.
-    total = ((1 - contamination) * _PEAK / scales) / (spread * spread)
+    # A residual that overflows here, in single precision soon, has the density and the weight zero, as it should.
+    with np.errstate(over="ignore"):
+        spread = residuals / scales
+        spread *= spread
+        spread /= DEGREES
+        spread += 1
+        # In this order, and in place: the arrays of all candidates are the largest of a fit.
+        total = ((1 - contamination) * _PEAK / scales) / (spread * spread)
     total /= density if density.ndim == 2 else density[:, np.newaxis]
     weights = total / spread
     total += contamination

@@ -68,8 +68,8 @@ def robust_mean(
         Confidence parameter: the level used becomes ε' = ε + log(1/δ)/N, so that heavy-tailed data without
         contamination is estimated well with probability 1 − δ. Default: no such allowance.
     nonfinite : {"raise", "drop"}, default="raise"
-        What to do with points that hold NaN, infinities or numbers too large to square: raise an error, or give them
-        weight zero and count them as contamination.
+        What to do with points that hold NaN or infinities: raise an error, or give them weight zero and count them as
+        contamination, as finite points too large to square always are.
     random_state : int, RandomState or None
         Seed for the methods that draw random numbers: ``"mmw"`` and those with buckets.
 
