@@ -14,8 +14,15 @@ import numpy as np
 
 from robustphase.descend import printed_descent
 from robustphase.initialise import printed_start
+from robustphase.rows import as_source
 from robustphase.rows.source import Array
-from robustphase.validation import check_choice, check_contamination, check_fraction, check_samples
+from robustphase.validation import (
+    check_choice,
+    check_contamination,
+    check_fraction,
+    check_responses,
+    check_samples,
+)
 
 __all__ = [
     "algorithm_2",
@@ -184,7 +191,7 @@ def pair_samples(A: Any, y: Any) -> tuple[Array, Array, Array]:
 
     Only for reading along: the library never makes ``b`` and ``c``. An odd last sample is left out.
     """
-    rows, responses = np.asarray(A), np.asarray(y)
+    rows, responses = _arrays(A, y)
     pairs = len(responses) // 2
     top, bottom = rows[:pairs], rows[pairs : 2 * pairs]
     upsilon: Array = (responses[:pairs] - responses[pairs : 2 * pairs]) / 2
@@ -193,12 +200,19 @@ def pair_samples(A: Any, y: Any) -> tuple[Array, Array, Array]:
 
 def split_batches(A: Any, y: Any, T: int) -> Iterator[tuple[Array, Array]]:
     """Cut one sample into ``T`` disjoint batches of equal size, for data that cannot be drawn afresh."""
-    rows, responses = np.asarray(A), np.asarray(y)
+    rows, responses = _arrays(A, y)
     size = len(responses) // T if T >= 1 else 0
     if size == 0:
         raise ValueError(f"T must be between 1 and the number of samples, {len(responses)}, got {T}.")
     for t in range(T):
         yield rows[t * size : (t + 1) * size], responses[t * size : (t + 1) * size]
+
+
+def _arrays(A: Any, y: Any) -> tuple[Array, Array]:
+    """Covariates and responses that belong together, as they are."""
+    source = as_source(A)
+    check_responses(y, source.shape[0])
+    return np.asarray(A), np.asarray(y)
 
 
 def iterations_for(signal_to_noise: float, *, constant: float = 4.0, contraction: float = 0.87) -> int:

@@ -10,11 +10,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robustphase.rows import MaskedRows, OperatorRows, RowSource, as_source, extreme_rows, row_peaks
+from robustphase.rows import (
+    MaskedRows,
+    OperatorRows,
+    RescaledRows,
+    RowSource,
+    ScaledRows,
+    as_source,
+    extreme_rows,
+    row_peaks,
+)
+from robustphase.rows.opening import as_array
 from robustphase.rows.source import Array
 
 #: What to do with samples that hold NaN or infinities. Finite numbers of any size are contamination, survived as such.
 NONFINITE = ("raise", "drop")
+#: Rows with entries that many times smaller or larger than one are divided by their size before anything else.
+EXTRAORDINARY = 1e3
+#: A row whose largest entry is that many times larger than that of a typical row is contaminated.
+FAR_TOO_LONG = 1e7
+#: If no response is larger than this, their squares and the squared signal are lost among numbers that vanish.
+SMALLEST_RESPONSE = 1e-300
 
 
 class Samples(NamedTuple):
@@ -28,11 +44,14 @@ class Samples(NamedTuple):
         The responses; those of dropped samples are zero. For many signals of shape (m, p).
     dropped : ndarray of bool, of the same shape
         Samples that cannot be used, to be counted as contaminated.
+    peak : float
+        Median over the rows that are neither dropped nor zero of the largest entry. One if nobody has looked.
     """
 
     source: RowSource
     responses: Array
     dropped: Array
+    peak: float = 1.0
 
 
 def check_contamination(contamination: Any, *, allow_auto: bool = False) -> float | str:
@@ -72,7 +91,7 @@ def check_responses(responses: Any, count: int, *, many: bool = False) -> Array:
 
     NaN and infinities are left for :func:`check_samples` to judge.
     """
-    y = np.asarray(responses)
+    y = as_array(responses, name="y")
     if y.dtype.kind == "c":
         # A value and not a type error, in these words, because scikit-learn's users and checks know it so.
         raise ValueError(
@@ -123,20 +142,71 @@ def check_samples(
             f"A has {m} rows and {n} columns: fewer samples than unknowns, and {few} determine the signal. "
             f"Collect at least {4 * n} samples, or check that A is not transposed."
         )
-    source, bad_rows = hide_extremes(source, nonfinite)
+    peak, bad_rows = 1.0, np.zeros(m, bool)
+    if isinstance(source, OperatorRows):
+        source.examine()
+    else:
+        peaks = row_peaks(source)
+        bad_rows = _judge(peaks, nonfinite, largest_safe(source.dtype), "A", "rows")
+        bad_rows |= _far_too_long(peaks, ~bad_rows)
+        peak = _typical_peak(peaks[~bad_rows], source.dtype)
+        source = MaskedRows(source, bad_rows) if bad_rows.any() else source
     bad_responses = _judge(np.abs(y), nonfinite, largest_safe(y.dtype), "y", "responses")
+    largest = float(np.abs(y[~bad_responses]).max(initial=0.0))
+    if 0 < largest < SMALLEST_RESPONSE:
+        raise ValueError(
+            f"the largest response of y is {largest:.1e}, too small to compute with. Divide y by {largest:.0e}; the signal is "
+            f"then {largest**-0.5:.0e} times larger."
+        )
     if y.ndim == 2:
-        return _samples_of_many(source, y, bad_rows, bad_responses)
+        return _samples_of_many(source, y, bad_rows, bad_responses, peak)
     dropped = bad_rows | bad_responses
     if dropped.all():
         raise ValueError("every sample holds NaN, infinite or overflowing entries; nothing is left to work with.")
     # Rows of an operator cannot be hidden, and are finite; the weight of zero that goes with dropping is enough.
     if bad_responses.any() and not isinstance(source, OperatorRows):
         source = MaskedRows(source, bad_responses)
-    return Samples(source, np.where(dropped, 0.0, y), dropped)
+    return Samples(source, np.where(dropped, 0.0, y), dropped, peak)
 
 
-def _samples_of_many(source: RowSource, y: Array, bad_rows: Array, bad_responses: Array) -> Samples:
+def in_ordinary_units(samples: Samples) -> tuple[Samples, float]:
+    """Samples whose rows have entries of about one, and the number that their rows were divided by: mostly one.
+
+    Only rows whose entries are smaller or larger by ``EXTRAORDINARY`` are divided, by the root mean square of the entries of
+    a typical row; others are what the user means them to be. Signals belong to the rows: those of the divided rows are this
+    number times as long.
+    """
+    if 1 / EXTRAORDINARY <= samples.peak <= EXTRAORDINARY:
+        return samples, 1.0
+    lengths = np.sqrt(ScaledRows(RescaledRows(samples.source, samples.peak)).squared_distances())
+    size = samples.peak * float(np.median(lengths[lengths > 0])) / float(np.sqrt(samples.source.shape[1]))
+    return samples._replace(source=RescaledRows(samples.source, size), peak=samples.peak / size), size
+
+
+def _far_too_long(peaks: Array, usable: Array) -> Array:
+    """Which usable rows no design can have: their gradients, of fourth order in them, overflow single precision."""
+    some = peaks[usable & (peaks > 0)]
+    return usable & (peaks > FAR_TOO_LONG * np.median(some)) if some.size else np.zeros(peaks.size, bool)
+
+
+def _typical_peak(peaks: Array, dtype: np.dtype[Any]) -> float:
+    """Median of the largest entries of rows that can be used and are not zero; an error where they vanish."""
+    some = peaks[peaks > 0]
+    if peaks.size and not some.size:
+        raise ValueError(
+            f"all entries of A are zero (in {peaks.size} rows): there is nothing to recover a signal from. Check how A was read."
+        )
+    typical = float(np.median(some)) if some.size else 1.0
+    if typical < 1 / largest_safe(dtype):
+        unit = 10.0 ** np.floor(np.log10(typical))
+        raise ValueError(
+            f"the entries of A are of the order of {unit:.0e}, too small to compute with in {dtype.name}. "
+            f"Divide A by {unit:.0e}; the signal is then that much smaller."
+        )
+    return typical
+
+
+def _samples_of_many(source: RowSource, y: Array, bad_rows: Array, bad_responses: Array, peak: float) -> Samples:
     """Samples with one column of responses per signal; a row is hidden only if no signal can use it."""
     dropped = bad_rows[:, np.newaxis] | bad_responses
     lost = np.flatnonzero(dropped.all(axis=0))
@@ -145,7 +215,7 @@ def _samples_of_many(source: RowSource, y: Array, bad_rows: Array, bad_responses
             f"every response in column {int(lost[0])} of y is NaN, infinite or overflowing; nothing is left to work with. "
             "Leave that column out."
         )
-    return Samples(source, np.where(dropped, 0.0, y), dropped)
+    return Samples(source, np.where(dropped, 0.0, y), dropped, peak)
 
 
 def hide_extremes(source: RowSource, nonfinite: str, *, name: str = "A") -> tuple[RowSource, Array]:

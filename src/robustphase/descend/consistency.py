@@ -30,7 +30,7 @@ def consistent_samples(projections: Array, residuals: Array, weights: Array, pow
     power : float
         ‖x‖².
     """
-    energy = abs2(projections) / power
+    energy = abs2(projections) / max(power, np.finfo(np.float64).tiny)
     level = np.sqrt(energy)
     kept: Array = level < 1.0
     used = weights > 0

@@ -15,6 +15,8 @@ from robustphase.rows import RowSource, adjoint, sweep
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 
+#: Smaller powers count as this one.
+LEAST_POWER = 1e-150
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -55,9 +57,10 @@ def gauss_newton_step(
     """
     shares = weights / np.maximum(weights.sum(axis=0), _TINY)
     pulled = shares * projections
-    power, energy = abs2(signals).sum(axis=0), abs2(projections)
+    # A signal of zero has neither power nor curvature, and no gradient either: it stays where it is.
+    power, energy = np.maximum(abs2(signals).sum(axis=0), LEAST_POWER), abs2(projections)
     second, fourth = (shares * energy).sum(axis=0), (shares * energy**2).sum(axis=0)
-    across = (2.0 if np.iscomplexobj(signals) else 4.0) * second
+    across = np.maximum((2.0 if np.iscomplexobj(signals) else 4.0) * second, LEAST_POWER)
     along = np.maximum(4 * (fourth - (second**2 if fit_background else 0.0)) / power, 0.3 * across)
 
     def precondition(vectors: Array) -> Array:

@@ -21,11 +21,13 @@ from robustphase.rows.source import Array
 
 #: Largest mean leverage: with fewer than two samples for each unknown nothing is left to tell noise from signal.
 MOST = 0.5
+#: A mass is never smaller: it vanishes where all samples were screened out.
+LEAST_MASS = 1e-100
 _TINY = float(np.finfo(np.float64).tiny)
 
 
 def leverage_rates(data: Data, signals: Array, law: NoiseLaw) -> Array:
     """What the energy ``|s|²`` of a sample is to be multiplied with for its leverage, shape (k,)."""
-    mass = as_columns(data.weights).sum(axis=0) * (1 - law.shares)
+    mass = np.maximum(as_columns(data.weights).sum(axis=0) * (1 - law.shares), LEAST_MASS)
     rates: Array = np.minimum(real_unknowns(signals) / mass, MOST) / np.maximum(abs2(signals).sum(axis=0), _TINY)
     return rates

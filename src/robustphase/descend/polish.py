@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robustphase.descend.acceleration import Acceleration
-from robustphase.descend.gauss_newton import gauss_newton_step
+from robustphase.descend.gauss_newton import LEAST_POWER, gauss_newton_step
 from robustphase.descend.leverage import leverage_rates
 from robustphase.descend.objective import real_unknowns
 from robustphase.descend.race import Pull, first_factor, newton_proposals
@@ -148,7 +148,8 @@ def polish(
         else:
             factor, last = 1.0, moves[-1] if moves else 1.0
             proposals, shifts = _exact_proposals(data, signals, backgrounds, law, seen.projections, last)
-        power = abs2(signals).sum(axis=0)
+        # Never zero: where the data hold no signal, it may vanish.
+        power = np.maximum(abs2(signals).sum(axis=0), LEAST_POWER)
         relative = np.linalg.norm(proposals, axis=0) / np.sqrt(power)
         fitted = pace.held(law, fitted, relative)
         now, then = _variables(backgrounds, law), _variables(backgrounds + shifts, fitted)

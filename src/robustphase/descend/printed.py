@@ -17,7 +17,10 @@ from robustphase.means import MeanResult
 from robustphase.means.confidence import confident_level
 from robustphase.population import paper_step, printed_step
 from robustphase.rows.source import Array
-from robustphase.validation import check_samples
+from robustphase.validation import EXTRAORDINARY, check_samples
+
+#: A signal longer than the start by this factor will not come back, and its powers soon overflow.
+DIVERGED = 1e6
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,18 @@ def printed_descent(
     last: MeanResult | None = None
     for A, y in batches:
         samples = check_samples(A, y, nonfinite="drop", enough=False)
+        if x.shape != (samples.source.shape[1],):
+            raise ValueError(
+                f"x0 has shape {x.shape} but A has {samples.source.shape[1]} columns; one entry for each is needed."
+            )
+        if not 1 / EXTRAORDINARY <= samples.peak <= EXTRAORDINARY:
+            raise ValueError(
+                f"the entries of A are of the order of {samples.peak:.0e}, and the constant steps of the algorithm are for "
+                f"standard normal rows. Divide A by {samples.peak:.0e}."
+            )
+        dropped = pairs_with(samples.dropped) if paired else samples.dropped
+        if dropped.all():
+            raise ValueError("a batch holds no pair of samples that can be used. Make batches of more samples.")
         view = gradient_points(samples.source, samples.responses, x, paired=paired)
         epsilon = min(2 * contamination, 0.49) if paired else contamination
         level = confident_level(epsilon, delta, view.shape[0])
@@ -97,7 +112,7 @@ def printed_descent(
             mean_estimator=mean_estimator,
             start=last,
             random_state=random_state,
-            dropped=pairs_with(samples.dropped) if paired else samples.dropped,
+            dropped=dropped,
         )
         move = size * last.location
         x = x - move
@@ -109,4 +124,12 @@ def printed_descent(
                 removed=last.removed,
             )
         )
+        if not np.linalg.norm(x) <= DIVERGED * np.linalg.norm(start):
+            warnings.warn(
+                f"the descent diverged: after {len(history)} iterations the signal is {DIVERGED:.0e} times as long as the start. "
+                "Likely cause: rows of A that are not standard normal, or a start that is far too short.",
+                UserWarning,
+                stacklevel=3,
+            )
+            break
     return PrintedDescent(x, size, tuple(history))

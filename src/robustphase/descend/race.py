@@ -22,6 +22,8 @@ from robustphase.rows.source import Array, Parts
 
 #: Responses and predictions beyond this many units are that many: their squares still fit into single precision.
 LARGEST = 1e15
+#: Powers and masses below it count as it, so that nothing is divided by zero.
+_TINY = 1e-150
 
 
 def first_factor(m: int, unknowns: int) -> float:
@@ -152,11 +154,13 @@ def pull(data: Data, signals: Array, backgrounds: Array, scales: Array) -> Pull:
 def newton_proposals(signals: Array, pulled: Pull, *, unknown_mean: bool) -> tuple[Array, Array]:
     """Steps of all candidates, shape (n, k), and of their backgrounds, shape (k,)."""
     mass, second, fourth = pulled.mass, pulled.second, pulled.fourth
-    power = abs2(signals).sum(axis=0)
+    mass, power = np.maximum(mass, _TINY), np.maximum(abs2(signals).sum(axis=0), _TINY)
     # Half of the energy of a complex row lies in the phase, which changes nothing.
     across = np.maximum((1.0 if np.iscomplexobj(signals) else 2.0) * second, 0.2 * power * mass)
     profiled = second**2 / mass if unknown_mean else 0.0
     along = np.maximum(2 * (fourth - profiled) / power, 0.3 * power * mass)
+    # A candidate that explains no sample, or vanishes, has no curvature and no force: it stays where it is.
+    across, along = np.maximum(across, _TINY), np.maximum(along, _TINY)
     shifts = pulled.drift / mass if unknown_mean else np.zeros_like(mass)
     # A background that moves takes Σ w s a from the force; for the population that is a multiple of the signal.
     force = pulled.force - signals * (shifts * second / power)

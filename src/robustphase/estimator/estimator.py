@@ -27,7 +27,7 @@ from robustphase.rows import OperatorRows, RowSource, project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
-from robustphase.validation import Samples, check_samples, hide_nonfinite
+from robustphase.validation import Samples, check_samples, hide_nonfinite, in_ordinary_units
 
 #: Records that a stream keeps, so that its memory stays constant.
 LONGEST_HISTORY = 1000
@@ -198,14 +198,19 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_operator_use(self, samples)
         clock = clock.moved_to(samples.source) if samples.source is not source else clock
         start = check_start(self.init, samples.source)
-        back = None
+        back, (samples, size) = None, in_ordinary_units(samples)
+        if size != 1:
+            clock = clock.moved_to(samples.source)
+            start = start if start is None else size * start
         if self.whiten:
             samples, back = whitened(samples, level)
             clock = clock.moved_to(samples.source)
             start = start if start is None else np.linalg.solve(back, start)
         self.history_ = []
         if samples.responses.ndim == 2:
-            return self._fit_many(samples, level, back, clock)
+            self._fit_many(samples, level, back, clock)
+            self.signal_, self.initial_signal_ = self.signal_ / size, self.initial_signal_ / size
+            return self
         if self.step == "newton" and self.batches == 1:
             with single_threaded_blas():
                 message = self._recover(samples, level, start, clock)
@@ -213,6 +218,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             message = self._descend(samples, level, start, clock)
         if back is not None:
             self.signal_, self.initial_signal_ = back @ self.signal_, back @ self.initial_signal_
+        self.signal_, self.initial_signal_ = self.signal_ / size, self.initial_signal_ / size
         self.batches_seen_ = 1
         self.n_iter_ = len(self.history_)
         self.converged_ = not message
@@ -258,6 +264,8 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._seed = as_seed(self.random_state)
         samples = self._check_data(A, y, reset=False, enough=False)
         check_operator_use(self, samples, method="partial_fit")
+        samples, size = in_ordinary_units(samples)
+        self.signal_, self.initial_signal_ = size * self.signal_, size * self.initial_signal_
         clock = Clock(samples.source)
         used = self.contamination_ if isinstance(level, str) else level
         self.batches_seen_ += 1
@@ -265,6 +273,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self._paper_step(samples, used, clock)
         else:
             self._averaged_step(samples, used, clock)
+        self.signal_, self.initial_signal_ = self.signal_ / size, self.initial_signal_ / size
         self._law_fitted = False
         del self.history_[:-LONGEST_HISTORY]
         self.n_iter_ += 1

@@ -15,6 +15,7 @@ from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
 from robustphase.rows import OperatorRows, RowSource, as_source
+from robustphase.rows.opening import as_array
 from robustphase.rows.operators import is_operator
 from robustphase.rows.source import Array
 from robustphase.validation import Samples
@@ -88,7 +89,7 @@ def _holds_numbers(data: Any) -> bool:
 
 def _as_numbers(data: Any, name: str) -> Array:
     """A NumPy array of numbers, from lists, frames and arrays of objects."""
-    array = np.asarray(data)
+    array = as_array(data, name=name)
     if array.dtype.kind in "fciub":
         return array
     if array.dtype.kind != "O":

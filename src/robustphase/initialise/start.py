@@ -23,7 +23,7 @@ from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
 from robustphase.spectra.covariance import covariance_of, whitener
 from robustphase.spectra.prepare import Centred
-from robustphase.validation import Samples, check_choice, check_contamination, check_samples
+from robustphase.validation import Samples, check_choice, check_contamination, check_samples, in_ordinary_units
 
 #: Most candidates handed on.
 MOST_CANDIDATES = 16
@@ -119,7 +119,7 @@ def spectral_init(
     level = check_contamination(contamination, allow_auto=True)
     check_choice("noise_mean", noise_mean, ("zero", "unknown"))
     check_choice("method", method, METHODS)
-    samples = check_samples(A, y, nonfinite=nonfinite)
+    samples, size = in_ordinary_units(check_samples(A, y, nonfinite=nonfinite))
     samples, back = whitened(samples, level) if whiten else (samples, None)
     unknown = noise_mean == "unknown"
     if method == "auto":
@@ -135,6 +135,7 @@ def spectral_init(
         signals, backgrounds, scores = signal[:, np.newaxis], np.zeros(1), np.zeros(1)
     if back is not None:
         signals = back @ signals
+    signals = signals / size
     return StartResult(signals[:, 0], signals.T, scores, backgrounds, weights, used)
 
 

@@ -142,7 +142,9 @@ def judge(residuals: Array, density: Array, law: NoiseLaw, weights: Array, lever
     # Few operations, and in place: with one column a block is so small that each of them costs more than its arithmetic.
     positive = residuals > 0
     stretch = np.where(positive, skews**-2, 1.0).astype(precision, copy=False)
-    base = (residuals / scales).astype(precision, copy=False)
+    # What single precision cannot hold is infinite until it is clipped.
+    with np.errstate(over="ignore"):
+        base = (residuals / scales).astype(precision, copy=False)
     np.clip(base, -LARGEST, LARGEST, out=base)
     base *= base
     base *= stretch
@@ -205,7 +207,7 @@ def renew(law: NoiseLaw, tally: Tally, most: float) -> NoiseLaw:
     skews = np.exp(tilts)
     # With a skew held at its bound, the scale is still the best for it.
     scales = np.sqrt((below + above / skews**2) / clean)
-    shares = np.clip(1 - tally.clean / tally.mass, LEAST, max(most, LEAST))
+    shares = np.clip(1 - tally.clean / np.maximum(tally.mass, _TINY), LEAST, max(most, LEAST))
     return NoiseLaw(np.maximum(scales, TINY_SCALE), _scored_tails(law, tally), tilts, shares)
 
 
@@ -246,9 +248,11 @@ def count_bad(residuals: Array, density: Array, weights: Array, leverages: Array
     """
     # In units of the scale, because single precision, with which many columns have to do, has no room for all units.
     precision = np.float64 if residuals.shape[1] == 1 else np.float32
-    residuals = (residuals / law.scales).astype(precision)
+    with np.errstate(over="ignore"):
+        residuals = (residuals / law.scales).astype(precision)
+        leverages = leverages.astype(precision)
     density = (density * law.scales).astype(precision)
-    weights, leverages = weights.astype(precision), leverages.astype(precision)
+    weights = weights.astype(precision)
     law = law._replace(scales=np.ones_like(law.scales))
     judged = judge(residuals, density, law, weights, leverages)
     counting = np.ones(law.shares.shape, bool)

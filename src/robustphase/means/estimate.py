@@ -17,6 +17,7 @@ from robustphase.means.halving import halving_mean
 from robustphase.means.mmw import mmw_mean
 from robustphase.means.result import MeanResult
 from robustphase.rows import RowSource, ScaledRows, ShiftedRows, as_source, rows_at
+from robustphase.rows.opening import as_array
 from robustphase.rows.source import Array
 from robustphase.validation import NONFINITE, check_choice, check_contamination, hide_extremes
 
@@ -94,6 +95,7 @@ def robust_mean(
     level = check_contamination(contamination, allow_auto=True)
     check_choice("method", method, tuple(METHODS))
     check_choice("nonfinite", nonfinite, NONFINITE)
+    X = as_array(X, name="X") if isinstance(X, (list, tuple)) else X
     flat = not isinstance(X, RowSource) and np.ndim(X) == 1
     source = as_source(np.asarray(X)[:, np.newaxis] if flat else X, name="X")
     level = confident_level(level, delta, source.shape[0])

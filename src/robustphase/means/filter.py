@@ -55,6 +55,10 @@ POWERS = (0, 1, 2, 4)
 #: Frequencies of the ordinary directions, see :func:`ordinary_directions`.
 FREQUENCIES = (17, 23, 29, 37, 43, 53, 61, 71)
 _TINY = float(np.finfo(np.float64).tiny)
+#: Points nearer to the centre than this fraction of the largest distance are at it.
+NOWHERE = 1e-20
+#: Projections that vary by less than this fraction of their size are all the same.
+ROUNDING = 1e-13
 
 
 class Limits(NamedTuple):
@@ -273,7 +277,9 @@ def moment_directions(view: ScaledRows, keep: Array, centre: Array, distances: A
 
 def moment_coefficients(keep: Array, distances: Array) -> Array:
     """Shares of the kept points that grow like powers of their distance, one column for each power."""
-    relative = np.where(keep, distances, 0.0) / typical_distance(distances[keep])
+    # Where most points are at the centre their median distance is no unit for the others.
+    unit = float(np.median(distances[keep])) or float(distances[keep].max()) or 1.0
+    relative = np.where(keep, distances, 0.0) / unit
     tilted = keep[:, np.newaxis] * np.stack([relative**power for power in POWERS], axis=1)
     shares: Array = tilted / np.maximum(tilted.sum(axis=0), _TINY)
     return shares
@@ -299,7 +305,10 @@ def wave_coefficients(keep: Array, distances: Array, frequencies: Array, phases:
     kept = np.flatnonzero(keep)
     angle = 2 * np.pi * rank_shares(distances[kept])[:, np.newaxis]
     signs = np.zeros((keep.size, frequencies.size))
-    signs[kept] = np.cos(angle * frequencies + phases) / np.maximum(distances[kept], SMALLEST)[:, np.newaxis]
+    # A point at the centre has no direction to add, and the inverse of its distance is too large for single precision.
+    away = distances[kept] > max(NOWHERE * float(distances[kept].max(initial=0.0)), SMALLEST)
+    inverse = np.where(away, 1.0 / np.where(away, distances[kept], 1.0), 0.0)
+    signs[kept] = np.cos(angle * frequencies + phases) * inverse[:, np.newaxis]
     # Centred, so that the mean of the points plays no part.
     signs[kept] -= signs[kept].mean(axis=0)
     return signs
@@ -351,6 +360,9 @@ def excess_of(values: Array, usual: float) -> Excess:
     median, variance = quartile_spread(values)
     explained = usual * variance
     actual = float(values.var())
+    if actual <= (ROUNDING * float(np.abs(values).max())) ** 2:
+        # The points are one point along this direction, up to roundings, which are nobody's outliers.
+        return Excess(1.0, median, explained)
     if explained > 0:
         return Excess(actual / explained, median, explained)
     # More than half of the points coincide along this direction: whatever varies at all is an excess.

@@ -94,7 +94,8 @@ def uncertified(source: RowSource, responses: Array, signal: Array, background: 
     The radius rests on the curvature of a Gaussian design, which an operator need not have, and on a filter that looks at rows.
     """
     view = gradient_points(source, responses, signal, background=background)
-    gradient = weighted_gradient(view, (weights >= 0.5).astype(np.float64), signal)
+    kept = weights >= 0.5
+    gradient = weighted_gradient(view, (kept if kept.any() else np.ones_like(kept)).astype(np.float64), signal)
     return Certificate(signal, np.nan, 0.0, gradient)
 
 
@@ -107,7 +108,8 @@ def weighted_gradient(view: ScaledRows, weights: Array, signal: Array) -> MeanRe
     mean = view.mean(weights)
     # On the same side, so that the two do not cancel.
     side = -1.0 if np.vdot(signal, mean).real < 0 else 1.0
-    guess = signal / np.linalg.norm(signal) + side * mean / max(float(np.linalg.norm(mean)), np.finfo(np.float64).tiny)
+    tiny = np.finfo(np.float64).tiny
+    guess = signal / max(float(np.linalg.norm(signal)), tiny) + side * mean / max(float(np.linalg.norm(mean)), tiny)
     worst = worst_directions(view, weights, mean, guess[:, np.newaxis], DEPTH)
     removed = 1.0 - float(weights.mean())
     return MeanResult(

@@ -55,7 +55,7 @@ def certify_many(
     means = source.reduce(in_slices(mean_kernel, p), (coefficients, kept)).sums[0] / mass
     sizes = np.maximum(np.linalg.norm(means, axis=0), _TINY)
     side = np.where(np.vecdot(signals.T, means.T).real < 0, -1.0, 1.0)
-    vectors = signals / np.linalg.norm(signals, axis=0) + side * means / sizes
+    vectors = signals / np.maximum(np.linalg.norm(signals, axis=0), np.finfo(np.float64).tiny) + side * means / sizes
     for _ in range(DEPTH):
         vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=0), _TINY)
         products = _second_moments_times(source, vectors, abs2(coefficients) * kept) / mass

@@ -261,7 +261,7 @@ def _race_down(data: Data, field: Field, diary: _Diary) -> tuple[Field, Array]:
         forecasts = field.scores + gains
         chosen = distinct_signals(field.signals, forecasts, most, APART)
         chosen = chosen[forecasts[chosen] > forecasts.max() - close]
-        moved = np.linalg.norm(field.signals - before.signals, axis=0) / np.linalg.norm(field.signals, axis=0)
+        moved = np.linalg.norm(field.signals - before.signals, axis=0) / _lengths(field.signals)
         field, origins = field.only(chosen), origins[chosen]
         # Who has beaten others is near the signal; a start that was given may be far away.
         if (chosen.size == 1 and not alone) or (moved[chosen] < SETTLED).all():
@@ -270,10 +270,16 @@ def _race_down(data: Data, field: Field, diary: _Diary) -> tuple[Field, Array]:
     return field.only(chosen), origins[chosen]
 
 
+def _lengths(signals: Array) -> Array:
+    """Norms of the signals, never zero: where the data hold none, a candidate may vanish."""
+    lengths: Array = np.maximum(np.linalg.norm(signals, axis=0), np.finfo(np.float64).tiny)
+    return lengths
+
+
 def _note_race(diary: _Diary, before: Field, after: Field) -> None:
     best = int(np.argmax(after.scores))
     signal, last = after.signals[:, best], before.signals[:, best]
-    moved = float(np.linalg.norm(signal - last) / np.linalg.norm(signal))
+    moved = float(np.linalg.norm(signal - last) / _lengths(signal))
     diary.note("race", after.scores.size, float(after.scores[best]), moved, float(after.scales[best]))
 
 

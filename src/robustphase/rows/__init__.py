@@ -14,7 +14,8 @@ Three ideas, one module each:
 
 ``formats`` opens files (``npy``, ``npz``, ``hdf5``, ``zarr_arrays``, ``parquet``) as sources that read ahead (``readahead``).
 ``dask_arrays`` leaves the rows on the workers of a cluster (``cluster``, ``placement``, ``shards``) and sends them the kernels
-(``parcels``). ``extremes`` finds rows too large to square; ``wrapped`` hides them, turns the rows, or moves the origin.
+(``parcels``). ``extremes`` finds rows too large to square; ``wrapped`` hides them, turns the rows, or changes unit or
+origin.
 ``operators`` takes linear operators, whose rows nobody can look at. ``journal`` remembers the passes of a run, so that it can go
 on after it was cut off.
 """
@@ -30,7 +31,7 @@ from robustphase.rows.operators import OperatorRows
 from robustphase.rows.passes import adjoint, paired_loss_gradient, project, rows_at, squared_loss_gradient, sweep
 from robustphase.rows.source import Parts, RowSource
 from robustphase.rows.views import ScaledRows
-from robustphase.rows.wrapped import MaskedRows, ShiftedRows, TransformedRows
+from robustphase.rows.wrapped import MaskedRows, RescaledRows, ShiftedRows, TransformedRows
 
 __all__ = [
     "DaskRows",
@@ -40,6 +41,7 @@ __all__ = [
     "MemoryRows",
     "OperatorRows",
     "Parts",
+    "RescaledRows",
     "RowSource",
     "ScaledRows",
     "ShiftedRows",

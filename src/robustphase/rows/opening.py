@@ -6,14 +6,16 @@ import os
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from robustphase.rows.dask_arrays import DaskRows
 from robustphase.rows.disk import MappedRows
+from robustphase.rows.errors import reason
 from robustphase.rows.formats import open_rows_at
 from robustphase.rows.hdf5 import Hdf5Rows
 from robustphase.rows.memory import MemoryRows
 from robustphase.rows.operators import OperatorRows, is_operator
-from robustphase.rows.source import RowSource
+from robustphase.rows.source import Array, RowSource
 from robustphase.rows.zarr_arrays import ZarrRows
 
 
@@ -46,7 +48,7 @@ def as_source(rows: Any, *, name: str = "A") -> RowSource:
         return DaskRows(rows)
     if is_operator(rows):
         return OperatorRows(rows)
-    array = rows if isinstance(rows, np.memmap) else np.asarray(rows)
+    array = rows if isinstance(rows, np.memmap) else as_array(rows, name=name)
     if array.dtype.kind not in "fciub":
         msg = f"{name} must hold numbers, got dtype {array.dtype}. Convert it, for example {name}.astype(float)."
         raise TypeError(msg)
@@ -56,6 +58,18 @@ def as_source(rows: Any, *, name: str = "A") -> RowSource:
     if 0 in array.shape:
         raise ValueError(f"{name} is empty: shape {array.shape}. At least one row and one column are needed.")
     return MappedRows(array) if isinstance(array, np.memmap) else MemoryRows(array)
+
+
+def as_array(values: Any, *, name: str) -> Array:
+    """A NumPy array of values that are dense and of one length, whatever they hold."""
+    if issparse(values):
+        raise TypeError(f"{name} is a sparse matrix, but dense data is required. Pass {name}.toarray().")
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} cannot be made into an array: {reason(error)}. Check that all of its rows have the same length."
+        ) from error
 
 
 def _comes_from(rows: Any, package: str, kind: str) -> bool:

@@ -25,6 +25,7 @@ FEWEST = 200
 PROBES, STARTS = 100, 10
 #: Directions whose misfit is below this share of the largest leave the programme.
 LOOSE = 0.6
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 class MinMaxSolution(NamedTuple):
@@ -38,6 +39,13 @@ class MinMaxSolution(NamedTuple):
 def minmax_covariance(points: Array, contamination: float, *, max_rounds: int = 60, seed: int = 0) -> MinMaxSolution:
     """Solve the min-max problem for centred points of shape (N, n)."""
     count, n = points.shape
+    size = float(np.abs(points).max())
+    if size == 0:
+        return MinMaxSolution(np.zeros((n, n)), 0.0, 0)
+    if not 1e-3 <= size <= 1e3:
+        # The tolerances of linear programmes are absolute.
+        unit = minmax_covariance(points / size, contamination, max_rounds=max_rounds, seed=seed)
+        return unit._replace(matrix=unit.matrix * size**2)
     trimmed = min(int(np.ceil(contamination * count)), count - 1)
     rng = np.random.default_rng(seed)
     directions = _unit_rows(np.vstack((np.eye(n), rng.standard_normal((max(n * (n + 1), FEWEST), n)))))
@@ -60,7 +68,7 @@ def minmax_covariance(points: Array, contamination: float, *, max_rounds: int = 
             best, least = matrix, worst
         bound = max(bound, value)
         # Roundings of the linear programme are all there is when the bound is at zero.
-        gap = max(least / max(bound, 1e-9 * float(np.abs(targets).max())) - 1.0, 0.0)
+        gap = max(least / max(bound, 1e-9 * float(np.abs(targets).max()), _TINY) - 1.0, 0.0) if least > 0 else 0.0
         # Directions that fit with room to spare only make the programme larger; without them its value is still a bound.
         needed = _misfits(matrix, directions, targets) > LOOSE * value
         directions = np.vstack((directions[needed], found[misfits > value]))
