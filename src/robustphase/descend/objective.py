@@ -28,8 +28,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import derived
-from robustphase.descend.newton import Moments
+from robustphase.constants import derived, numeric
+from robustphase.descend.newton import NEWTON, Moments
 from robustphase.likelihood import NoiseModel, e_step
 from robustphase.likelihood.noise_model import NOISE, Statistics
 from robustphase.problem import Problem, real_unknowns, select_columns
@@ -44,6 +44,9 @@ class ObjectiveOptions:
     """Constants of the objective."""
 
     most_leverage: float = derived(0.5, "largest d/W: with fewer than two samples per unknown noise and signal are one")
+    largest_spread: float = numeric(
+        1e30, "largest ρ: that of a signal that vanishes, and has no leverage, grows without end"
+    )
 
 
 OBJECTIVE = ObjectiveOptions()
@@ -75,7 +78,7 @@ class Evaluation(NamedTuple):
 def likelihood_pass(problem: Problem, state: State) -> Evaluation:
     """The e-step, and the sums of objective, gradient and m-step: one pass."""
     signals, backgrounds, noise, spreads = state
-    power = np.maximum(abs2(signals).sum(axis=0), _TINY)
+    power = np.maximum(abs2(signals).sum(axis=0), NEWTON.least)
     rates = spreads / power
 
     def kernel(block: Array, y: Array, density: Array, w: Array) -> Parts:
@@ -149,4 +152,4 @@ def as_state(point: Array, n: int, most: Array) -> State:
         np.clip(log_skews, -limit, limit),
         np.clip(mixing, NOISE.least_share, np.maximum(most, NOISE.least_share)),
     )
-    return State(point[:n], backgrounds, noise, np.exp(spreads))
+    return State(point[:n], backgrounds, noise, np.exp(np.minimum(spreads, np.log(OBJECTIVE.largest_spread))))
