@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from robustphase.initialise.directions import bin_products
+from robustphase.initialise.block_davidson import bin_products
 from robustphase.rows import (
     DaskRows,
     DataError,
