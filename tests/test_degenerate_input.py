@@ -182,3 +182,16 @@ def test_the_errors_name_what_is_wrong_and_what_to_do():
         spectral_init(scipy.sparse.csr_array(A), y)
     with pytest.raises(ValueError, match=r"constant steps of the algorithm are for standard normal rows\. Divide A by"):
         paper.algorithm_2(np.ones(4), [(1e9 * A, y)], contamination=0.1)
+
+
+def test_a_start_that_explains_no_sample_is_never_passed_off_as_an_answer():
+    A, x, y = samples("real")
+    for noise_mean in ("zero", "unknown"):
+        for size in (1e-30, 1e15):
+            model = RobustPhaseRetrieval(init=size * x, noise_mean=noise_mean)
+            with pytest.warns(UserWarning, match="no signal at all|100% of the samples do not fit"):
+                model.fit(A, y)
+            assert not model.converged_
+            assert np.isfinite(model.signal_).all()
+        for size in (1e-3, 1e3):
+            assert distance(RobustPhaseRetrieval(init=size * x).fit(A, y).signal_, x, relative=True) < 0.05

@@ -220,7 +220,9 @@ def fit_likelihood(problem: Problem, state: State, stopping: Stopping, *, shape_
         over = iteration == last_pass or (iteration + 1 == population_passes and bool((little | stuck).all()))
         ended = np.ones_like(settled) if over else settled | stuck
         if over or ended.sum() >= FIT.leave * ended.size:
-            finished.keep(ended, accepted, np.where(settled, 0, np.where(stuck, 1, 2)), little | settled)
+            # Where every sample looks bad there is no step left to take either, and that is no answer.
+            answered = (little | settled) & (accepted.seen.moments.mass > NEWTON.least)
+            finished.keep(ended, accepted, np.where(settled, 0, np.where(stuck, 1, 2)), answered)
             if ended.all():
                 break
             staying = ~ended
