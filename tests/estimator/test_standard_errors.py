@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 
 from robustphase import RobustPhaseRetrieval
 from robustphase.estimator.standard_errors import influence_slopes
+from robustphase.rows import as_source
 from robustphase.simulate import make_world
 
 NOISES = ("gaussian", "student", "pareto", "lognormal")
@@ -79,3 +80,10 @@ def test_they_need_the_data_of_a_polished_fit(world):
         model.standard_errors(world.A[:-1], world.y[:-1])
     with pytest.raises(ValueError, match="not followed by partial_fit"):
         model.partial_fit(*world).standard_errors(*world)
+
+
+def test_they_read_the_data_three_times(world):
+    model, source = RobustPhaseRetrieval().fit(*world), as_source(world.A)
+    model.standard_errors(source, world.y)
+    # One pass looks for numbers that cannot be computed with.
+    assert source.passes == 3

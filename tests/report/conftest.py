@@ -1,4 +1,4 @@
-"""Evidence shared by the tests of the report, and a reader of pages."""
+"""FitDiagnostics shared by the tests of the report, and a reader of pages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import robustphase as rp
-from robustphase.report import Evidence, render_report
+from robustphase.report import FitDiagnostics, render_report
 
 #: A file name that would become markup if it were not escaped.
 HOSTILE = "<img src=x onerror=alert(1)>\"'&.npz"
@@ -65,10 +65,10 @@ def spoilt():
 
 
 @pytest.fixture(scope="session")
-def evidence(spoilt):
+def diagnostics(spoilt):
     world, A, y, _ = spoilt
     model = rp.RobustPhaseRetrieval(0.12, noise_mean="unknown", nonfinite="drop", random_state=3).fit(A, y)
-    return Evidence.of(
+    return FitDiagnostics.of(
         model,
         A,
         y,
@@ -84,19 +84,19 @@ def plain():
     """A small fit without truth, picture or background."""
     world = rp.simulate.make_world(n=12, m=400, contamination=0.1, attack="huge", seed=1)
     model = rp.RobustPhaseRetrieval("auto").fit(world.A, world.y)
-    return Evidence.of(model, world.A, world.y)
+    return FitDiagnostics.of(model, world.A, world.y)
 
 
 @pytest.fixture(scope="session")
-def comparisons(evidence):
+def comparisons(diagnostics):
     rng = np.random.default_rng(0)
     return [
         {
             "method": "robustphase",
-            "relative_error": evidence.true_error,
+            "relative_error": diagnostics.true_error,
             "seconds": 1.25,
             "verdict": "recovered",
-            "signal": -evidence.signal,
+            "signal": -diagnostics.signal,
             "highlight": True,
         },
         {
@@ -111,8 +111,8 @@ def comparisons(evidence):
 
 
 @pytest.fixture(scope="session")
-def page(evidence, comparisons):
-    return render_report(evidence, comparisons)
+def page(diagnostics, comparisons):
+    return render_report(diagnostics, comparisons)
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from robustphase.report import load_result, save_result, write_report
-from robustphase.report.reasons import counts, worst_samples
+from robustphase.report.rejection_causes import counts, worst_samples
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need pip install playwright")
 
@@ -48,10 +48,10 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory, evidence, comparisons, plain):
+def files(tmp_path_factory, diagnostics, comparisons, plain):
     """The spoilt picture and the plain fit, each as a result file and a report."""
     folder = tmp_path_factory.mktemp("browser")
-    for name, shown, beside in (("picture", evidence, comparisons), ("plain", plain, None)):
+    for name, shown, beside in (("picture", diagnostics, comparisons), ("plain", plain, None)):
         save_result(folder / f"{name}.npz", shown)
         write_report(folder / f"{name}.html", shown, beside)
     return folder

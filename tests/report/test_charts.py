@@ -106,7 +106,7 @@ def test_a_chart_names_itself_to_those_who_do_not_see_it():
     assert "error: 3 points, from 1 to 4" in root.get("aria-label")
 
 
-def test_large_sets_are_thinned_reproducibly_and_say_so():
+def test_large_sets_are_downsampled_reproducibly_and_say_so():
     rng = np.random.default_rng(0)
     series = [Series("many", np.arange(20_000), rng.random(20_000)), Series("few", np.arange(50), np.zeros(50))]
     chart = scatter_chart(series, **LABELS)

@@ -13,12 +13,12 @@ import pytest
 from robustphase.report import load_result, render_report, save_result, write_report
 from robustphase.report.markup import percent, seconds_text
 from robustphase.report.pictures import turned
-from robustphase.report.reasons import counts, worst_samples
+from robustphase.report.rejection_causes import counts, worst_samples
 from robustphase.report.verdict import checks, guarantee, verdict
 
 
-def test_the_numbers_of_the_page_are_those_of_the_result_file(tmp_path, evidence, comparisons, page, read):
-    save_result(tmp_path / "result.npz", evidence)
+def test_the_numbers_of_the_page_are_those_of_the_result_file(tmp_path, diagnostics, comparisons, page, read):
+    save_result(tmp_path / "result.npz", diagnostics)
     stored, values = load_result(tmp_path / "result.npz"), read(page).values
     for name in (
         "certificate",
@@ -39,25 +39,25 @@ def test_the_numbers_of_the_page_are_those_of_the_result_file(tmp_path, evidence
     assert values["rejected"] == [str(stored.rejected.sum())]
     assert values["converged"] == [str(stored.converged)]
     assert {name: int(values[f"reason-{name}"][0]) for name in counts(stored)} == counts(stored)
-    assert float(values["law-degrees"][0]) == stored.noise_law.degrees
+    assert float(values["law-degrees"][0]) == stored.noise_model.degrees
 
 
-def test_the_tables_repeat_the_result(evidence, page, read):
+def test_the_tables_repeat_the_result(diagnostics, page, read):
     found = read(page)
-    assert [int(row["data-row"]) for row in found.rows("data-row")] == [s.row for s in worst_samples(evidence)]
-    assert [float(v) for v in found.values["weight"]] == [s.weight for s in worst_samples(evidence)]
-    assert len(found.rows("data-stage")) == len(evidence.history["stage"])
-    np.testing.assert_array_equal([float(v) for v in found.values["moved"]], evidence.history["moved"])
-    np.testing.assert_array_equal([float(v) for v in found.values["score"]], evidence.history["score"])
+    assert [int(row["data-row"]) for row in found.rows("data-row")] == [s.row for s in worst_samples(diagnostics)]
+    assert [float(v) for v in found.values["weight"]] == [s.weight for s in worst_samples(diagnostics)]
+    assert len(found.rows("data-stage")) == len(diagnostics.history["stage"])
+    np.testing.assert_array_equal([float(v) for v in found.values["moved"]], diagnostics.history["moved"])
+    np.testing.assert_array_equal([float(v) for v in found.values["score"]], diagnostics.history["score"])
 
 
-def test_text_from_outside_stays_text(evidence, page, read):
+def test_text_from_outside_stays_text(diagnostics, page, read):
     found = read(page)
     tags = {tag for tag, _ in found.elements}
     assert not tags & {"img", "script", "iframe", "object", "a"}
-    assert page.count("<b>") == len(checks(evidence))
+    assert page.count("<b>") == len(checks(diagnostics))
     assert not any(name.startswith("on") for _, attributes in found.elements for name in attributes)
-    assert evidence.data_name in found.text
+    assert diagnostics.data_name in found.text
     assert "<script>alert(2)</script>" in found.text
     assert "lost <b>badly</b>" in found.text
 
@@ -93,8 +93,8 @@ def test_the_page_needs_nothing_but_itself(page, read):
     ]
 
 
-def test_the_same_evidence_makes_the_same_page(evidence, comparisons, page):
-    assert render_report(evidence, comparisons) == page
+def test_the_same_evidence_makes_the_same_page(diagnostics, comparisons, page):
+    assert render_report(diagnostics, comparisons) == page
 
 
 def test_light_dark_phone_and_paper_are_thought_of(page):
@@ -117,20 +117,20 @@ def test_every_method_is_compared_in_order_and_with_its_picture(page, comparison
     assert sum(tag == "image" for tag, _ in found.elements) - without == 3
 
 
-def test_comparisons_that_cannot_be_shown_are_refused(evidence):
+def test_comparisons_that_cannot_be_shown_are_refused(diagnostics):
     with pytest.raises(ValueError, match=r"comparisons\[0\] has unknown keys: error\. Known keys are method"):
-        render_report(evidence, [{"method": "a", "error": 1}])
+        render_report(diagnostics, [{"method": "a", "error": 1}])
     with pytest.raises(ValueError, match="has no method"):
-        render_report(evidence, [{"seconds": 1}])
+        render_report(diagnostics, [{"seconds": 1}])
     with pytest.raises(ValueError, match="has 3 entries, the recovered one 100"):
-        render_report(evidence, [{"method": "a", "signal": np.ones(3)}])
+        render_report(diagnostics, [{"method": "a", "signal": np.ones(3)}])
 
 
-def test_the_verdict_says_what_matters_in_one_sentence(evidence, plain):
-    said = verdict(evidence)
+def test_the_verdict_says_what_matters_in_one_sentence(diagnostics, plain):
+    said = verdict(diagnostics)
     assert said.startswith("Converged: ")
-    assert f"{evidence.rejected.sum():,} of 3,000 samples" in said
-    assert percent(evidence.expected_error) in said
+    assert f"{diagnostics.rejected.sum():,} of 3,000 samples" in said
+    assert percent(diagnostics.expected_error) in said
     assert said.count(". ") == 0
     assert percent(plain.certificate) in verdict(replace(plain, standard_errors=None))
     assert "do not bound the error" in verdict(replace(plain, standard_errors=None, certificate=1.3))
@@ -150,7 +150,7 @@ def test_a_fit_that_failed_shows_why(plain, read):
     assert [a["data-value"] for _, a in found.elements if a.get("data-check") == "settled"] == ["False"]
 
 
-def test_checks_point_at_what_is_wrong(plain, evidence):
+def test_checks_point_at_what_is_wrong(plain, diagnostics):
     def failed(e):
         return [check.name for check in checks(e) if not check.passed]
 
@@ -160,14 +160,14 @@ def test_checks_point_at_what_is_wrong(plain, evidence):
     assert failed(replace(plain, contamination_told="auto", contamination_used=0.42)) == ["share rejected"]
     assert failed(replace(plain, converged=False)) == ["settled"]
     # The bad samples of each kind stand together in these data.
-    assert "spread over the rows" in failed(evidence)
+    assert "spread over the rows" in failed(diagnostics)
 
 
-def test_the_call_that_reproduces_the_fit_is_the_one_made(evidence, read):
+def test_the_call_that_reproduces_the_fit_is_the_one_made(diagnostics, read):
     call = (
         "rp.RobustPhaseRetrieval(contamination=0.12, noise_mean='unknown', nonfinite='drop', random_state=3).fit(A, y)"
     )
-    assert call in read(render_report(evidence)).text
+    assert call in read(render_report(diagnostics)).text
 
 
 def test_a_long_history_is_drawn_as_lines_and_listed_with_a_gap(plain, read):
@@ -204,7 +204,7 @@ def test_an_empty_answer_still_has_a_page(plain):
         standard_errors=None,
         certificate=np.inf,
         converged=False,
-        noise_law=None,
+        noise_model=None,
     )
     assert "∞" in render_report(zero)
     assert render_report(replace(zero, weights=np.zeros(plain.m)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import pickle
 import zipfile
@@ -32,20 +33,20 @@ def assert_same(one, other):
 
 
 @pytest.fixture
-def saved(tmp_path, evidence):
+def saved(tmp_path, diagnostics):
     path = tmp_path / "result.npz"
-    save_result(path, evidence)
+    save_result(path, diagnostics)
     return path
 
 
-def test_a_result_survives_the_file_unchanged(saved, evidence, plain, tmp_path):
-    assert_same(load_result(saved), evidence)
+def test_a_result_survives_the_file_unchanged(saved, diagnostics, plain, tmp_path):
+    assert_same(load_result(saved), diagnostics)
     save_result(tmp_path / "plain.npz", plain)
     assert_same(load_result(tmp_path / "plain.npz"), plain)
 
 
-def test_the_report_of_a_file_is_the_report_of_the_fit(saved, evidence, comparisons):
-    assert render_report(load_result(saved), comparisons) == render_report(evidence, comparisons)
+def test_the_report_of_a_file_is_the_report_of_the_fit(saved, diagnostics, comparisons):
+    assert render_report(load_result(saved), comparisons) == render_report(diagnostics, comparisons)
 
 
 @given(
@@ -61,8 +62,8 @@ def test_any_value_survives(tmp_path_factory, plain, certificate, message, name,
     assert_same(load_result(path), changed)
 
 
-def test_the_same_result_makes_the_same_file(saved, evidence, tmp_path):
-    save_result(tmp_path / "again.npz", evidence)
+def test_the_same_result_makes_the_same_file(saved, diagnostics, tmp_path):
+    save_result(tmp_path / "again.npz", diagnostics)
     assert (tmp_path / "again.npz").read_bytes() == saved.read_bytes()
 
 
@@ -126,6 +127,24 @@ def test_a_file_of_a_later_version_says_so(saved):
         ResultFileError, match=f"later version of robustphase .schema {SCHEMA + 1}.* pip install --upgrade"
     ):
         load_result(saved)
+
+
+@pytest.mark.parametrize("noise_law", [None, [-0.2, 0.7, 5.0, 1.5]])
+def test_a_file_of_the_first_schema_is_read(saved, diagnostics, noise_law):
+    with np.load(saved) as archive:
+        values = json.loads(str(archive["values"]))
+    # It held a noise law fitted to the residuals, with its centre, scale, degrees of freedom and skew.
+    del values["noise_model"], values["residual_centre"]
+    rewritten(saved, schema=np.array(1), values=np.array(json.dumps(values | {"noise_law": noise_law})))
+    found = load_result(saved)
+    assert_same(found, replace(diagnostics, residual_centre=found.residual_centre, noise_model=found.noise_model))
+    if noise_law is None:
+        assert (found.residual_centre, found.noise_model) == (0.0, None)
+    else:
+        assert found.residual_centre == -0.2
+        noise = (found.noise_model.scales, found.noise_model.degrees, found.noise_model.skews)
+        np.testing.assert_allclose(noise, (0.7, 5.0, 1.5))
+    assert render_report(found)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from robustphase.cli.outputs import check_writable, note_written
 from robustphase.cli.terminal import Screen, screen, shown, side_by_side
 from robustphase.experiments.oracle import oracle_least_squares
 from robustphase.formatting import number
-from robustphase.report import Evidence, write_report
+from robustphase.report import FitDiagnostics, write_report
 
 OURS, ORACLE = "robustphase", "oracle"
 #: The rivals, and where a limit keeps the demo short: on clean data of this size SciPy needs 20 evaluations,
@@ -89,7 +89,7 @@ def demo(report: Path, seed: int, quiet: bool, debug: bool) -> None:
     see.say("Relative error of the recovered picture, and processor time on one thread:")
     _tabulate(see, found)
     _show(see, found, truth)
-    evidence = Evidence.of(
+    diagnostics = FitDiagnostics.of(
         model,
         world.A,
         world.y,
@@ -98,7 +98,7 @@ def demo(report: Path, seed: int, quiet: bool, debug: bool) -> None:
         truth=truth,
         image_shape=(SIDE, SIDE),
     )
-    write_report(report, evidence, [_row(outcome) for outcome in found])
+    write_report(report, diagnostics, [_row(outcome) for outcome in found])
     note_written(report)
     see.say(f"report: {shown(report.resolve())}")
     if not model.converged_:

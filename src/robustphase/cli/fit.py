@@ -38,7 +38,7 @@ from robustphase.files import (
 )
 from robustphase.files.checkpoint import MOST_WAITING
 from robustphase.formatting import duration, in_bytes, number
-from robustphase.report import Evidence, save_result, write_report
+from robustphase.report import FitDiagnostics, save_result, write_report
 
 INPUT, ASSUME, HOW, OUTPUT, LONG = "Input", "What to assume", "How to compute", "Output", "Long runs"
 #: Covariates of fewer bytes are fitted before anybody has read an estimate: 256 MiB.
@@ -237,13 +237,13 @@ def fit(
             with see.watching("fitting", progress.state, progress.left):
                 model.fit(rows, samples.responses)
             with see.watching("looking back", lambda: "what was rejected and why"):
-                evidence = _evidence(model, rows, samples, data, image_shape)
-            save_result(out, evidence)
+                diagnostics = _diagnostics(model, rows, samples, data, image_shape)
+            save_result(out, diagnostics)
             note_written(out)
-    _summarise(see, model, evidence)
+    _summarise(see, model, diagnostics)
     see.say(f"result: {shown(out)}")
     if report is not None:
-        _write_report(report, evidence, out)
+        _write_report(report, diagnostics, out)
         see.say(f"report: {shown(report)}")
     if not model.converged_:
         click.get_current_context().exit(UNSETTLED)
@@ -294,14 +294,14 @@ def _read_start(path: Path) -> np.ndarray[Any, Any]:
     return np.asarray(start)
 
 
-def _evidence(
+def _diagnostics(
     model: rp.RobustPhaseRetrieval,
     rows: rp.rows.RowSource,
     samples: StoredSamples,
     data: Path,
     image_shape: tuple[int, int] | None,
-) -> Evidence:
-    return Evidence.of(
+) -> FitDiagnostics:
+    return FitDiagnostics.of(
         model,
         rows,
         samples.responses,
@@ -313,15 +313,15 @@ def _evidence(
     )
 
 
-def _write_report(report: Path, evidence: Evidence, out: Path) -> None:
+def _write_report(report: Path, diagnostics: FitDiagnostics, out: Path) -> None:
     try:
-        write_report(report, evidence)
+        write_report(report, diagnostics)
     except Exception as error:
         raise Failure(f"the report was not written: {sentence(error)} The result is safe in {shown(out)}.") from error
     note_written(report)
 
 
-def _summarise(see: Screen, model: rp.RobustPhaseRetrieval, evidence: Evidence) -> None:
+def _summarise(see: Screen, model: rp.RobustPhaseRetrieval, diagnostics: FitDiagnostics) -> None:
     """What was found, in a few lines."""
     flagged = model.flag_samples()
     last = model.history_[-1]
@@ -338,8 +338,8 @@ def _summarise(see: Screen, model: rp.RobustPhaseRetrieval, evidence: Evidence) 
     ]
     if model.noise_mean == "unknown":
         facts.insert(3, ("background", number(model.noise_mean_)))
-    if evidence.true_error is not None:
-        facts.insert(1, ("error", f"{evidence.true_error:.2%} of the signal, judged by the truth in the file"))
+    if diagnostics.true_error is not None:
+        facts.insert(1, ("error", f"{diagnostics.true_error:.2%} of the signal, judged by the truth in the file"))
     see.facts(facts)
 
 

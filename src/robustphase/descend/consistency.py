@@ -25,7 +25,7 @@ from robustphase.rows.source import Array
 class ConsistencyOptions:
     """Constants of the test of consistency."""
 
-    edges: tuple[float, ...] = empirical(
+    edges: tuple[float, ...] = derived(
         (1.0, 1.3, 1.645, 2.0),
         "ranges of |aᴴx|/‖x‖ beyond the inner one: normal variables exceed them in 32, 19, 10, 5%",
     )

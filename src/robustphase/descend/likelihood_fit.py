@@ -37,7 +37,8 @@ from robustphase.descend.objective import (
     effective_unknowns,
     likelihood_pass,
 )
-from robustphase.likelihood import e_step, initial_model, m_step, response_density
+from robustphase.likelihood import bad_density, e_step, initial_model, m_step
+from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.problem import Problem, put_columns, real_unknowns, select_columns
 from robustphase.rows.passes import NUMBERS, abs2
 from robustphase.rows.source import Array
@@ -49,9 +50,6 @@ _TINY = float(np.finfo(np.float64).tiny)
 class FitOptions:
     """Constants of the likelihood fit."""
 
-    density_floor: float = empirical(
-        0.3, "least density of bad responses: lower, they are so dear that wider noise explains them better"
-    )
     arrived: float = empirical(
         0.02, "relative step below which the shape of the noise is fitted too: before, a signal that is off makes tails"
     )
@@ -168,12 +166,12 @@ def fit_signals(problem: Problem, signals: Array, backgrounds: Array, scales: Ar
     """
     noise = initial_model(scales, np.broadcast_to(problem.levels, scales.shape))
     state = State(signals, backgrounds, noise, _cloud(problem, signals, scales))
-    coarse = problem.floored(FIT.density_floor)
+    coarse = problem.floored(DENSITY.floor)
     few = problem.source.shape[0] < FIT.few_samples * problem.source.shape[1]
     arriving = Stopping(FIT.arrived, np.inf, FIT.arriving, FIT.arriving if few else 0)
     arrived = fit_likelihood(coarse, state, arriving, shape_free=False)
     doubts = (1 - arrived.clean) * problem.weights
-    fine = problem._replace(density=np.maximum(response_density(problem.responses, doubts), FIT.density_floor))
+    fine = problem._replace(density=bad_density(problem.density, problem.responses, doubts)).floored(DENSITY.floor)
     fitted = refit(fine, arrived.state)
     return fitted._replace(moves=arrived.moves + fitted.moves), fine
 

@@ -22,7 +22,7 @@ from robustphase.estimator.inputs import (
     open_responses,
     open_rows,
 )
-from robustphase.estimator.standard_errors import influence_slopes, sandwich
+from robustphase.estimator.standard_errors import FittedModel, sandwich
 from robustphase.estimator.streaming import batch_step
 from robustphase.initialise.start import whitened
 from robustphase.likelihood import NoiseModel
@@ -95,8 +95,11 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         The fitted law of the noise: scale, tails (one over the degrees of freedom), logarithm of the skew, share of bad samples.
     noise_scale_ : float
         Its scale.
+    residual_centre_ : float
+        Where the residuals ``y − |A x|²`` of clean samples are centred: the peak of the noise model. Fitted also where the
+        noise mean is zero; for skewed noise the two differ.
     covariate_weights_ : ndarray of shape (m,)
-        Weight of every row of ``A`` alone, whatever its response.
+        Weight of every row of ``A`` alone, whatever its response; after ``partial_fit``, of the last batch.
     certificate_ : float
         Radius around ``signal_``, relative to its norm, that the robust gradient vouches for at the level used. NaN for a
         linear operator.
@@ -116,9 +119,9 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     **Many signals.** If ``y`` has p > 1 columns, every pass over the covariates serves all p signals. The rows of ``A`` are
-    screened once, everything else is each signal's own: ``signal_`` and ``initial_signal_`` have shape (p, n), ``weights_``
-    and ``residual_weights_`` (m, p), and ``noise_mean_``, ``noise_scale_``, ``contamination_``, ``certificate_`` and
-    ``converged_`` have p entries.
+    screened once, everything else is each signal's own: ``signal_`` and ``initial_signal_`` have shape (p, n), ``weights_``,
+    ``residual_weights_`` and ``covariate_weights_`` (m, p), and ``noise_mean_``, ``noise_scale_``, ``residual_centre_``,
+    ``contamination_``, ``certificate_``, ``converged_`` and the fields of ``noise_model_`` have p entries.
 
     **Linear operators.** ``A`` may be a :class:`scipy.sparse.linalg.LinearOperator`, a PyLops operator, or anything with
     ``shape``, ``dtype``, ``matvec`` and ``rmatvec``, real or complex. Nobody can look at its rows, so **covariates are not
@@ -183,7 +186,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     history_: list[Iteration]
     n_features_in_: int
     batches_seen_: int
-    _residual_centre: float
+    residual_centre_: float
     _law_fitted: bool
     _seed: int
 
@@ -332,21 +335,23 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 "standard errors are for one signal; fit the column of y that you need them for by itself."
             )
         samples = self._check_data(A, y, reset=False)
-        if samples.source.dtype.kind == "c":
+        return self._standard_errors(samples.source, samples.responses)
+
+    def _standard_errors(self, source: RowSource, responses: Array) -> Array:
+        """The same for rows and responses of which those that cannot be computed with are zero already: two passes."""
+        if source.dtype.kind == "c":
             raise ValueError(
                 "standard errors are for real data: the phase of a complex signal is arbitrary, so its entries have no "
                 "error of their own. Compare fits to resampled rows after aligning their phases."
             )
         if not self._law_fitted:
             raise ValueError("standard errors need a fit with polish=True that was not followed by partial_fit.")
-        if samples.responses.size != self.weights_.size:
+        if responses.size != self.weights_.size:
             raise ValueError(
-                f"standard errors need the data of the fit, {self.weights_.size} samples, got {samples.responses.size}."
+                f"standard errors need the data of the fit, {self.weights_.size} samples, got {responses.size}."
             )
-        projections = project(samples.source, self.signal_)
-        residuals = samples.responses - projections**2 - self._residual_centre
-        slopes = influence_slopes(residuals, self._probabilities, self.residual_weights_, self.noise_model_)
-        return sandwich(samples.source, projections, slopes, self.residual_weights_ * residuals)
+        fitted = FittedModel(self.signal_, self.residual_centre_, self.noise_model_)
+        return sandwich(source, responses, self._probabilities, self.residual_weights_, fitted)
 
     def _check_data(
         self,
@@ -400,7 +405,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.covariate_weights_ = plain(found.covariate_weights)
         self._probabilities = plain(found.probabilities)
         self.contamination_, self.certificate_ = plain(fitted.levels), plain(fitted.radii)
-        self.noise_mean_, self._residual_centre = plain(fitted.noise_means), plain(found.backgrounds)
+        self.noise_mean_, self.residual_centre_ = plain(fitted.noise_means), plain(found.backgrounds)
         self.noise_model_ = NoiseModel(*(plain(part) for part in found.noise))
         self.noise_scale_ = plain(found.noise.scales)
         self.converged_, self._law_fitted = plain(fitted.converged), self.polish
@@ -408,10 +413,10 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _averaged_step(self, samples: Samples, level: float, settings: Settings, clock: Clock) -> None:
         """A step on a fresh batch, averaged with all earlier ones."""
         gain = 1.0 / self.batches_seen_
-        asked = batch_step(samples, self.signal_, self._residual_centre, level, self._seed)
+        asked = batch_step(samples, self.signal_, self.residual_centre_, level, self._seed)
         signal = self.signal_ + gain * (asked.signal - self.signal_)
-        self._residual_centre += gain * (asked.centre - self._residual_centre)
-        self.weights_ = asked.weights[:, 0]
+        self.residual_centre_ += gain * (asked.centre - self.residual_centre_)
+        self.weights_, self.covariate_weights_ = asked.weights[:, 0], asked.covariate_weights[:, 0]
         certificates, means = certified(samples, signal[:, np.newaxis], asked.weights, np.array([level]), settings)
         self.noise_mean_ += gain * (float(means[0]) - self.noise_mean_)
         self.signal_, self.certificate_ = certificates.signals[:, 0], float(certificates.radii[0])
@@ -425,6 +430,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         weights, used = np.ones(samples.responses.size), step.sample_weights(rule)
         weights[: used.size] = used
         self.weights_ = np.where(samples.dropped, 0.0, weights)
+        self.covariate_weights_ = (~samples.dropped).astype(np.float64)
         if settings.unknown_mean:
             background = noise_means(samples, self.signal_[:, np.newaxis], self.weights_[:, np.newaxis])
             self.noise_mean_ += (float(background[0]) - self.noise_mean_) / self.batches_seen_

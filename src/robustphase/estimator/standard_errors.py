@@ -12,39 +12,59 @@ regression (HC2) each squared one is divided by one minus its leverage.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from robustphase.likelihood import NoiseModel
 from robustphase.rows import Parts, RowSource
+from robustphase.rows.passes import project_block
 from robustphase.rows.source import Array
 
 #: No sample may count as more than this much of its own prediction.
 HIGHEST_LEVERAGE = 0.5
 
 
-def sandwich(source: RowSource, projections: Array, slopes: Array, influences: Array) -> Array:
+class FittedModel(NamedTuple):
+    """What residuals and their weights follow from: the signal, where clean residuals are centred, and the noise model."""
+
+    signal: Array
+    centre: float
+    noise: NoiseModel
+
+
+def sandwich(source: RowSource, responses: Array, clean: Array, weights: Array, fitted: FittedModel) -> Array:
     """Standard errors, shape (n,): two passes and a few matrices of size n × n.
 
     Parameters
     ----------
     source : RowSource
         Real covariates.
-    projections : ndarray of shape (m,)
-        ``s = A x``.
-    slopes, influences : ndarray of shape (m,)
-        ``ψ'(r)`` and ``ψ(r)``.
+    responses : ndarray of shape (m,)
+        y.
+    clean, weights : ndarray of shape (m,)
+        Probability to be clean and weight in the last least-squares problem, both times the weights of the covariates.
+    fitted : FittedModel
+        The fit.
     """
     n = source.shape[1]
-    # A background in units of the other derivatives keeps the matrices well-conditioned at every scale of the signal.
-    unit = float(np.sqrt(np.mean(projections**2)))
-    bread = np.linalg.pinv(_second_moment(source, projections, slopes, unit), hermitian=True)
+    unit = _background_unit(responses, weights, fitted)
+    per_row = (responses, clean, weights)
 
-    def leverages(block: Array, s: Array) -> Parts:
-        changes = _changes(block, s, unit)
-        return Parts(rows=(np.einsum("ij,ij->i", np.dot(changes, bread), changes),))
+    def bread_kernel(block: Array, y: Array, c: Array, w: Array) -> Parts:
+        changes, residuals = _linearised(block, y, fitted, unit)
+        slopes = influence_slopes(residuals, c, w, fitted.noise)
+        return Parts(sums=(_second_moment(changes, slopes),))
 
-    leverage = np.clip(slopes * source.reduce(leverages, (projections,)).rows[0], 0.0, HIGHEST_LEVERAGE)
-    filling = _second_moment(source, projections, influences**2 / (1 - leverage), unit)
+    bread = np.linalg.pinv(source.reduce(bread_kernel, per_row).sums[0], hermitian=True)
+
+    def filling_kernel(block: Array, y: Array, c: Array, w: Array) -> Parts:
+        changes, residuals = _linearised(block, y, fitted, unit)
+        slopes = influence_slopes(residuals, c, w, fitted.noise)
+        leverage = np.clip(slopes * np.einsum("ij,ij->i", np.dot(changes, bread), changes), 0.0, HIGHEST_LEVERAGE)
+        return Parts(sums=(_second_moment(changes, (w * residuals) ** 2 / (1 - leverage)),))
+
+    filling = source.reduce(filling_kernel, per_row).sums[0]
     variances = np.einsum("ij,jk,ki->i", bread, filling, bread)[:n]
     errors: Array = np.sqrt(np.maximum(variances, 0.0))
     return errors
@@ -71,19 +91,25 @@ def influence_slopes(residuals: Array, clean: Array, weights: Array, noise: Nois
     return slopes
 
 
-def _changes(block: Array, projections: Array, unit: float) -> Array:
-    """Derivatives ``f = (2 s a, 1)`` of the predictions with respect to signal and background, the latter in a unit."""
+def _background_unit(responses: Array, weights: Array, fitted: FittedModel) -> float:
+    """Root of the weighted mean of ``s²``, which is that of ``y`` minus the centre, since weighted residuals add up to zero.
+
+    A background in units of the other derivatives keeps the matrices well-conditioned at every scale of the signal.
+    """
+    mean = float(weights @ (responses - fitted.centre)) / max(float(weights.sum()), np.finfo(np.float64).tiny)
+    return float(np.sqrt(mean)) if mean > 0 else 1.0
+
+
+def _linearised(block: Array, responses: Array, fitted: FittedModel, unit: float) -> tuple[Array, Array]:
+    """Derivatives ``f = (2 s a, 1)`` of the predictions with respect to signal and background, the latter in a unit; and r."""
+    projections = project_block(block, fitted.signal)
     changes = np.empty((block.shape[0], block.shape[1] + 1))
     np.multiply(block, 2 * projections[:, np.newaxis], out=changes[:, :-1])
     changes[:, -1] = unit
-    return changes
+    return changes, responses - projections**2 - fitted.centre
 
 
-def _second_moment(source: RowSource, projections: Array, weights: Array, unit: float) -> Array:
-    """``Σ_j w_j f_j f_jᵀ``: one pass."""
-
-    def kernel(block: Array, s: Array, w: Array) -> Parts:
-        changes = _changes(block, s, unit)
-        return Parts(sums=(np.dot((w[:, np.newaxis] * changes).T, changes),))
-
-    return source.reduce(kernel, (projections, weights)).sums[0]
+def _second_moment(changes: Array, weights: Array) -> Array:
+    """``Σ_j w_j f_j f_jᵀ``."""
+    moment: Array = np.dot((weights[:, np.newaxis] * changes).T, changes)
+    return moment

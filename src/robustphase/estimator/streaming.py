@@ -24,11 +24,12 @@ STEPS = 3
 
 
 class BatchStep(NamedTuple):
-    """Where a batch would move the signal, where its residuals are centred, and the weights of its samples (m, 1)."""
+    """Where a batch would move the signal, where its residuals are centred, weights of its samples and of its rows (m, 1)."""
 
     signal: Array
     centre: float
     weights: Array
+    covariate_weights: Array
 
 
 def batch_step(samples: Samples, signal: Array, centre: float, contamination: float, seed: int) -> BatchStep:
@@ -45,4 +46,4 @@ def batch_step(samples: Samples, signal: Array, centre: float, contamination: fl
     seen = evaluate(problem, there.signals, there.backgrounds)
     _, ratio = compare(seen.residuals, problem.density, seen.scales, problem.levels)
     weights = np.clip((1 - problem.levels / ratio) * problem.weights, 0.0, 1.0)
-    return BatchStep(np.sqrt(unit) * there.signals[:, 0], float(there.backgrounds[0]) * unit, weights)
+    return BatchStep(np.sqrt(unit) * there.signals[:, 0], float(there.backgrounds[0]) * unit, weights, problem.weights)

@@ -36,8 +36,10 @@ class SearchOptions:
         ((0, 2), (1, 4), (3, 6), (5, 8), (7, 9), (8, 10), (9, 10), (6, 10)),
         "groups of bins, as ranges: low, middle and high responses, overlapping, so that each bin is in some and out of others",
     )
-    lowest: float = empirical(0.25, "ranks below count as this: small responses all look alike")
-    highest: float = empirical(0.95, "ranks above count as this: the largest responses are the first to be spoilt")
+    clip: tuple[float, float] = empirical(
+        (0.25, 0.95),
+        "ranks beyond count as these: small responses all look alike, the largest are the first to be spoilt",
+    )
     per_group: int = budget(2, "directions kept for each group")
     first_vectors: int = budget(12, "vectors of the first pass")
     fewest_passes: int = budget(3, "passes that follow the groups at least")
@@ -242,7 +244,7 @@ def group_weightings(binned: RankBins) -> Array:
         return inside / max(float(inside.sum()), _TINY)
 
     rows = [average(low, high) - shares for low, high in SEARCH.groups]
-    monotone = shares * np.clip(np.cumsum(shares) - shares / 2, SEARCH.lowest, SEARCH.highest)
+    monotone = shares * np.clip(np.cumsum(shares) - shares / 2, *SEARCH.clip)
     rows.append(monotone / monotone.sum() - shares)
     # The top two bins against each other: whoever hides the largest responses leaves the next ones behind.
     top = SEARCH.bins - 1

@@ -32,12 +32,10 @@ from robustphase.rows.source import Array, Parts
 class SpectraOptions:
     """Constants of the weighted second moments."""
 
-    top: float = empirical(0.85, "ranks above it are looked at alone: the largest responses")
-    bottom: float = empirical(0.3, "so are ranks below it: the smallest")
-    large: float = empirical(
-        0.6, "and ranks above it against small ones without the smallest, where erased responses lie"
+    ranges: tuple[tuple[float, float], ...] = empirical(
+        ((0.85, 1.0), (0.0, 0.3), (0.6, 1.0), (0.15, 0.5)),
+        "ranks looked at alone: the largest; the smallest; and large ones against small ones, without where erased ones lie",
     )
-    small: tuple[float, float] = empirical((0.15, 0.5), "those small ones")
     clip: float = empirical(3.0, "responses beyond this many times their mean count as that large")
     least_margin: float = numeric(0.3, "how far from its pole the best function is kept where samples are few")
     steps: int = budget(60, "most steps of the search for eigenvectors of an operator")
@@ -80,7 +78,7 @@ def monotone_weightings(values: Array, weights: Array) -> Array:
         w = weights[:, column if weights.shape[1] > 1 else 0]
         ranks = np.empty(m)
         ranks[np.argsort(values[:, column])] = positions
-        ranks = np.clip(ranks, SEARCH.lowest, SEARCH.highest)
+        ranks = np.clip(ranks, *SEARCH.clip)
         weightings[:, column] = w * (ranks - (w @ ranks) / max(float(w.sum()), _TINY))
     return weightings
 
@@ -134,13 +132,13 @@ def rank_functions(responses: Array, weights: Array, n: int, is_complex: bool) -
     # A response over its mean, as it would be without noise: exponential, or the square of a normal variable.
     expected = -np.log1p(-ranks) if is_complex else ndtri((1 + ranks) / 2) ** 2
     margin = max(float(np.sqrt(count / n)) - 1, SPECTRA.least_margin)
-    small = (ranks > SPECTRA.small[0]) & (ranks < SPECTRA.small[1])
+    top, bottom, large, small = (((ranks > low) & (ranks < high)).astype(np.float64) for low, high in SPECTRA.ranges)
     columns = [
         (expected - 1) / (expected + margin),
         np.minimum(expected, SPECTRA.clip),
-        (ranks > SPECTRA.top).astype(np.float64),
-        -(ranks < SPECTRA.bottom).astype(np.float64),
-        (ranks > SPECTRA.large).astype(np.float64) - small,
+        top,
+        -bottom,
+        large - small,
     ]
     functions = np.stack(columns, axis=1)
     functions -= functions[used].mean(axis=0)

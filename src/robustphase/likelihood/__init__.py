@@ -8,12 +8,13 @@ that a large part of the data shares (erased responses, all zero) prove nothing,
 is the law that is fitted along with the signal in the end, as an e-step and an m-step.
 """
 
-from robustphase.likelihood.bad_responses import response_density
+from robustphase.likelihood.bad_responses import bad_density, response_density
 from robustphase.likelihood.comparison import compare, residual_scales, score
 from robustphase.likelihood.noise_model import NoiseModel, classify, e_step, initial_model, m_step
 
 __all__ = [
     "NoiseModel",
+    "bad_density",
     "classify",
     "compare",
     "e_step",

@@ -24,7 +24,17 @@ class DensityOptions:
     """Constants of the density of bad responses, whose unit is one over the interquartile range of the responses."""
 
     neighbours: float = empirical(0.02, "share of the samples on either side that a local density is taken from")
+    floor: float = empirical(
+        0.3, "least density of bad responses: lower, they are so dear that wider noise explains them better"
+    )
+    low_floor: float = empirical(
+        0.1, "the same where surprising samples are to tell: scoring finalists, and counting bad samples"
+    )
     fewest: int = derived(5, "neighbours on either side: with fewer a width is mostly chance (its error is 1/√10)")
+
+    hidden: float = empirical(
+        50.0, "bad samples that may hide among the responses of one neighbourhood without contradicting the signal"
+    )
 
 
 DENSITY = DensityOptions()
@@ -47,12 +57,39 @@ def response_density(responses: Array, mass: Array) -> Array:
     return density
 
 
+def bad_density(problem_density: Array, responses: Array, doubts: Array) -> Array:
+    """Density of bad responses where a fit doubts samples, shape (m, k): at most that of all responses.
+
+    Parameters
+    ----------
+    problem_density : ndarray of shape (m, k)
+        Density of all responses.
+    responses : ndarray of shape (m, k)
+        In units of their interquartile range.
+    doubts : ndarray of shape (m, k)
+        Probability of every sample to be bad; zero for one that cannot be used.
+    """
+    m = responses.shape[0]
+    # Clean samples with large noise are doubted a little, all together a lot: only those that contradict the signal count.
+    contradicting = np.where(doubts > 0.5, doubts, 0.0)
+    total = np.maximum(doubts.sum(axis=0), np.finfo(np.float64).tiny)
+    found = response_density(responses, contradicting) * (contradicting.sum(axis=0) / total)
+    hiding = problem_density * (DENSITY.hidden * m / (2 * _reach(m) * total))
+    density: Array = np.minimum(problem_density, found + hiding)
+    return density
+
+
+def _reach(m: int) -> int:
+    """Neighbours on either side that a local density is taken from."""
+    return max(DENSITY.fewest, int(DENSITY.neighbours * m))
+
+
 def _column_density(responses: Array, mass: Array) -> Array:
     m = responses.size
     order = np.argsort(responses, kind="stable")
     ordered = responses[order]
     cumulated = np.concatenate(([0.0], np.cumsum(mass[order], dtype=np.float64)))
-    reach = max(DENSITY.fewest, int(DENSITY.neighbours * m))
+    reach = _reach(m)
     low, high = np.maximum(np.arange(m) - reach, 0), np.minimum(np.arange(m) + reach, m - 1)
     density = np.empty(m)
     total = max(float(cumulated[-1]), float(np.finfo(np.float64).tiny))

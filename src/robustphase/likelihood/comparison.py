@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from robustphase.constants import empirical, numeric
+from robustphase.likelihood.bad_responses import DENSITY
 
 Array = NDArray[Any]
 
@@ -29,12 +30,10 @@ class ComparisonOptions:
         0.9,
         "share of the clean residuals that sets their scale: most, or explaining half of the data well looks precise",
     )
-    floor: float = empirical(
-        0.3,
-        "least density of bad responses up to a fifth of bad samples: many ordinary samples outvote few surprising ones",
-    )
     crowded: float = empirical(0.2, "level beyond which an adversary may own the majority of ordinary-looking samples")
-    sinking: float = empirical(4.5, "power with which the floor sinks beyond: only surprising samples tell then")
+    sinking: float = empirical(
+        4.5, "power with which the density floor sinks beyond: only surprising samples tell then"
+    )
     tiny_scale: float = numeric(1e-12, "residuals below it, in units of the responses, are roundings")
 
     @property
@@ -54,7 +53,7 @@ COMPARISON = ComparisonOptions()
 def comparison_floor(levels: Array) -> Array:
     """Floor of the density of bad responses at which candidates are compared, shape (k,)."""
     excess = np.minimum(1.0, COMPARISON.crowded / np.maximum(levels, np.finfo(np.float64).tiny))
-    floors: Array = COMPARISON.floor * excess**COMPARISON.sinking
+    floors: Array = DENSITY.floor * excess**COMPARISON.sinking
     return floors
 
 

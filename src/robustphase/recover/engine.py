@@ -28,6 +28,7 @@ from robustphase.initialise.start import (
     unusual_directions,
 )
 from robustphase.likelihood import NoiseModel, classify, compare, initial_model
+from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
 from robustphase.problem import PROBLEM, Candidates, Problem, kept, put_columns
 from robustphase.recover.selection import Selected, select
@@ -48,9 +49,6 @@ class EngineOptions:
         0.5, "a direction in the residuals is suspicious if it is this strong beside that in the responses"
     )
     above_chance: float = empirical(1.5, "and this many times what chance allows")
-    count_floor: float = empirical(
-        0.1, "density floor where bad samples are counted: what is dear is counted sparingly"
-    )
     auto_margin: float = empirical(
         0.03, 'with "auto", a level found above the assumed one is assumed in a second run, and this'
     )
@@ -332,7 +330,7 @@ def _fit_with_evidence(
         fit = fit.put(again, refit(fitted.only(again), fit.state.only(again)))
     scale = float(fit.state.noise.scales[0] * problem.units[0])
     run.history.note("polish", again.size, float(fit.merits[-1].max()), fit.moves[-1], scale)
-    clean = _classified(problem.floored(ENGINE.count_floor)._replace(weights=fitted.weights), fit)
+    clean = _classified(problem.floored(DENSITY.low_floor)._replace(weights=fitted.weights), fit)
     weights = np.clip(clean * fitted.weights, 0.0, 1.0)
     units = problem.units
     return Recovery(

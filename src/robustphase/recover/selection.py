@@ -25,6 +25,7 @@ from robustphase.descend.candidate_steps import (
     weigh,
 )
 from robustphase.descend.newton import gauss_newton_step, relative_lengths, shortened
+from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
 from robustphase.problem import Candidates, Problem
 from robustphase.rows.passes import abs2
@@ -35,21 +36,23 @@ from robustphase.rows.source import Array
 class SelectionOptions:
     """Constants of the selection."""
 
-    first_steps: int = budget(2, "steps until the first look, which only drops what is hopeless")
+    first_steps: int = budget(2, "steps until the first look")
     steps: int = budget(4, "steps between later looks")
     most: tuple[int, ...] = budget((16, 16, 8, 6, 6, 5, 5, 4, 3), "most candidates that stay after each look")
-    hopeless: float = empirical(0.5, "forecasts that far behind the best are dropped at the first look")
-    behind: float = empirical(0.25, "and at later looks")
-    apart: float = empirical(0.2, "relative distance below which two candidates are on the way to the same place")
+    behind: float = empirical(
+        0.25,
+        "forecasts that far behind the best are dropped; twice as far at the first look, which only drops the hopeless",
+    )
+    apart: float = empirical(
+        0.2, "relative distance below which two candidates are on the way to the same place; half of it for finalists"
+    )
     finalists: int = budget(3, "candidates that get Gauss-Newton steps")
-    apart_last: float = empirical(0.1, "relative distance below which two finalists are the same")
     fewest_refinements: int = budget(2, "Gauss-Newton steps at least")
     most_refinements: int = budget(8, "and at most")
     inner: int = budget(4, "conjugate gradients in each")
     settled: float = numeric(0.02, "candidates that move by less than this fraction have settled")
     about_as_good: float = empirical(0.16, "candidates whose score is that close to the best take part in the vote")
     ordinary: float = empirical(0.3, "so do only those with this fraction of its power: zero contradicts no sample")
-    explaining_floor: float = empirical(0.1, "density floor of the score: surprising samples count")
     voting_floor: float = empirical(0.6, "density floor of the vote: every sample counts about once")
 
 
@@ -103,7 +106,7 @@ def _halve(problem: Problem, starts: Candidates, note: Note) -> tuple[Advance, A
         note(before, after)
         forecasts = after.scores + moving.gains
         chosen = distinct_signals(after.signals, forecasts, most, SELECTION.apart)
-        behind = SELECTION.behind if look else SELECTION.hopeless
+        behind = SELECTION.behind if look else 2 * SELECTION.behind
         chosen = chosen[forecasts[chosen] > forecasts.max() - behind]
         moved = relative_lengths(after.signals - before.signals, after.signals)
         moving, origins = moving.only(chosen), origins[chosen]
@@ -111,7 +114,7 @@ def _halve(problem: Problem, starts: Candidates, note: Note) -> tuple[Advance, A
         if (chosen.size == 1 and not alone) or (moved[chosen] < SELECTION.settled).all():
             break
     final = moving.candidates
-    chosen = distinct_signals(final.signals, final.scores, SELECTION.finalists, SELECTION.apart_last)
+    chosen = distinct_signals(final.signals, final.scores, SELECTION.finalists, SELECTION.apart / 2)
     return moving.only(chosen), origins[chosen]
 
 
@@ -142,7 +145,7 @@ def choose(problem: Problem, seen: Evaluation) -> int:
     explanations of what is surprising. A signal close to zero says nothing of any sample, so nobody votes against it: it
     takes no part in a vote on one of ordinary size.
     """
-    lowest = np.minimum(SELECTION.explaining_floor, comparison_floor(problem.levels))
+    lowest = np.minimum(DENSITY.low_floor, comparison_floor(problem.levels))
     explaining, voting = (
         weigh(problem.floored(floor), seen.projections, seen.residuals).scores
         for floor in (lowest, SELECTION.voting_floor)

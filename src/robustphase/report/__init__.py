@@ -1,8 +1,8 @@
 """Reports: what a recovery found, on one page that a person can read, and in one file that a program can.
 
-Three steps, each usable alone. :class:`Evidence` collects what a fit has to show for itself; :func:`save_result` and
-:func:`load_result` keep it in an ``.npz`` file; :func:`write_report` turns it into one self-contained HTML file. The charts
-(``charts``) are plain SVG and serve other pages too.
+Three steps, each usable alone. :class:`FitDiagnostics` collects what a fit has to show for itself, and fits nothing again;
+:func:`save_result` and :func:`load_result` keep it in an ``.npz`` file; :func:`write_report` turns it into one self-contained
+HTML file. The charts (``charts``) are plain SVG and serve other pages too.
 """
 
 from robustphase.report.charts import (
@@ -14,12 +14,16 @@ from robustphase.report.charts import (
     scatter_chart,
     standalone_svg,
 )
-from robustphase.report.evidence import Evidence
+from robustphase.report.diagnostics import FitDiagnostics
 from robustphase.report.page import render_report, write_report
 from robustphase.report.results import ResultFileError, load_result, save_result
 
+#: The earlier name of :class:`FitDiagnostics`.
+Evidence = FitDiagnostics
+
 __all__ = [
     "Evidence",
+    "FitDiagnostics",
     "ResultFileError",
     "Series",
     "bar_chart",

@@ -16,11 +16,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from robustphase.report.frame import SIDE, Frame, Key, Scale, build_frame, colour_class, dash, header, svg, text
+from robustphase.report.axes import SIDE, Axes, Key, Scale, build_axes, colour_class, dash, header, svg, text
+from robustphase.report.downsampling import MOST, budgets, chosen_points, chosen_vertices
 from robustphase.report.png import data_uri, grey_levels
 from robustphase.report.style import CHART_CSS, palette_css
 from robustphase.report.svg import number, points, short_number, shortened, tag, text_width
-from robustphase.report.thinning import MOST, budgets, chosen_points, chosen_vertices
 from robustphase.report.ticks import Axis, domain, drawable
 
 Array = NDArray[Any]
@@ -114,7 +114,7 @@ def line_chart(
     tall = [part for d in drawn for part in (d.y, d.low, d.high) if part is not None]
     y_low, y_high = y_range or domain(_joined(tall), log=log_y)
     keys = [Key(d.name, d.index, d.style, d.dashes) for d in drawn]
-    frame = build_frame(
+    axes = build_axes(
         title,
         Scale(x_low, x_high, log_x, x_label),
         Scale(y_low, y_high, log_y, y_label),
@@ -125,8 +125,8 @@ def line_chart(
     )
     # Bands first, so that no line is hidden behind the band of another.
     large = max((d.x.size for d in drawn), default=0) <= _FEW
-    body = "".join(_band(d, frame) for d in drawn) + "".join(_marks(d, frame, large) for d in drawn)
-    return svg(frame.markup + body, title, _summary(drawn, x_label, y_label, notes), width, height)
+    body = "".join(_band(d, axes) for d in drawn) + "".join(_marks(d, axes, large) for d in drawn)
+    return svg(axes.markup + body, title, _summary(drawn, x_label, y_label, notes), width, height)
 
 
 def scatter_chart(
@@ -208,7 +208,7 @@ def histogram_chart(
     drawn = [replace(curve, index=len(clean) + i) for i, curve in enumerate(drawn)]
     keys = [Key(name, i, "bar" if i == 0 else "line") for i, (name, _) in enumerate(clean)]
     keys += [Key(curve.name, curve.index, curve.style, curve.dashes) for curve in drawn]
-    frame = build_frame(
+    axes = build_axes(
         title,
         Scale(low, high, False, x_label),
         Scale(floor, top, log_y, y_label),
@@ -217,11 +217,11 @@ def histogram_chart(
         width,
         height,
     )
-    body = "".join(_outline(i, np.maximum(count, floor), edges, frame) for i, count in enumerate(counts))
-    body += "".join(_band(curve, frame) + _marks(curve, frame) for curve in drawn)
+    body = "".join(_outline(i, np.maximum(count, floor), edges, axes) for i, count in enumerate(counts))
+    body += "".join(_band(curve, axes) + _marks(curve, axes) for curve in drawn)
     parts = [f"{name}: {values.size} values" for name, values in clean]
     summary = f"Histogram of {x_label}. " + "; ".join([*parts, *notes])
-    return svg(frame.markup + body, title, summary, width, height)
+    return svg(axes.markup + body, title, summary, width, height)
 
 
 def bin_width(x_range: Range, bins: int) -> float:
@@ -377,7 +377,7 @@ def standalone_svg(chart: str) -> str:
 def _drawable(
     series: Sequence[Series], log_x: bool, log_y: bool, x_range: Range | None, y_range: Range | None
 ) -> tuple[list[_Drawn], list[str]]:
-    """What can be drawn of each series, thinned, and what was left out."""
+    """What can be drawn of each series, downsampled, and what was left out."""
     drawn, outside, impossible = [], 0, 0
     for index, one in enumerate(series):
         x, y = (np.asarray(values, np.float64).ravel() for values in (one.x, one.y))
@@ -411,11 +411,11 @@ def _drawable(
         notes.append(f"{why}, so not shown: {_count(impossible, 'value')}.")
     if outside:
         notes.append(f"Beyond the range shown: {_count(outside, 'value')}.")
-    thinned, said = _thinned(drawn)
-    return thinned, notes + said
+    downsampled, said = _downsampled(drawn)
+    return downsampled, notes + said
 
 
-def _thinned(drawn: list[_Drawn]) -> tuple[list[_Drawn], list[str]]:
+def _downsampled(drawn: list[_Drawn]) -> tuple[list[_Drawn], list[str]]:
     counts = [d.x.size for d in drawn]
     if sum(counts) <= MOST:
         return drawn, []
@@ -430,9 +430,9 @@ def _thinned(drawn: list[_Drawn]) -> tuple[list[_Drawn], list[str]]:
     return result, [f"{shown:,} of {sum(counts):,} points drawn, {how}."]
 
 
-def _marks(d: _Drawn, frame: Frame, large: bool = False) -> str:
+def _marks(d: _Drawn, axes: Axes, large: bool = False) -> str:
     colour, seen = colour_class(d.index), np.isfinite(d.y)
-    x, y = frame.x(np.where(seen, d.x, frame.x.low)), frame.y(np.where(seen, d.y, frame.y.low))
+    x, y = axes.x(np.where(seen, d.x, axes.x.low)), axes.y(np.where(seen, d.y, axes.y.low))
     parts = []
     if d.style != "points":
         paths = "".join("M" + "L".join(points(x[run], y[run])) for run in _runs(seen))
@@ -444,12 +444,12 @@ def _marks(d: _Drawn, frame: Frame, large: bool = False) -> str:
     return "".join(parts)
 
 
-def _band(d: _Drawn, frame: Frame) -> str:
+def _band(d: _Drawn, axes: Axes) -> str:
     if d.low is None or d.high is None:
         return ""
     seen = np.isfinite(d.y) & np.isfinite(d.low) & np.isfinite(d.high)
-    x = frame.x(np.where(seen, d.x, frame.x.low))
-    low, high = (frame.y(np.where(seen, band, frame.y.low)) for band in (d.low, d.high))
+    x = axes.x(np.where(seen, d.x, axes.x.low))
+    low, high = (axes.y(np.where(seen, band, axes.y.low)) for band in (d.low, d.high))
     colour = colour_class(d.index)
     if d.style == "points":
         bars = zip(x[seen].tolist(), low[seen].tolist(), high[seen].tolist(), strict=True)
@@ -462,9 +462,9 @@ def _band(d: _Drawn, frame: Frame) -> str:
     return tag("path", class_=f"rp-band {colour}", d="".join(shapes))
 
 
-def _outline(index: int, counts: NDArray[np.float64], edges: NDArray[np.float64], frame: Frame) -> str:
+def _outline(index: int, counts: NDArray[np.float64], edges: NDArray[np.float64], axes: Axes) -> str:
     """The contour of a histogram: filled for the first group."""
-    x, y, floor = frame.x(edges).tolist(), frame.y(counts).tolist(), frame.y.start
+    x, y, floor = axes.x(edges).tolist(), axes.y(counts).tolist(), axes.y.start
     path = f"M{number(x[0])} {number(floor)}"
     path += "".join(f"V{number(level)}H{number(right)}" for level, right in zip(y, x[1:], strict=True))
     path += f"V{number(floor)}" + ("Z" if index == 0 else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from robustphase.report.evidence import Evidence
+from robustphase.report.diagnostics import FitDiagnostics
 from robustphase.report.markup import cell, grid, percent, seconds_text, section, table
 from robustphase.report.pictures import comparison_figures
 from robustphase.report.svg import escaped, tag
@@ -14,20 +14,20 @@ from robustphase.report.svg import escaped, tag
 KEYS = ("method", "relative_error", "seconds", "verdict", "signal", "highlight")
 
 
-def comparison_section(evidence: Evidence, comparisons: Sequence[Mapping[str, Any]]) -> str:
+def comparison_section(diagnostics: FitDiagnostics, comparisons: Sequence[Mapping[str, Any]]) -> str:
     """The methods in the order given.
 
     Parameters
     ----------
-    evidence : Evidence
+    diagnostics : FitDiagnostics
         Of the report.
     comparisons : sequence of mapping
         One per method, with the keys of `KEYS`.
     """
     _check(comparisons)
     pictures = [(str(row["method"]), row.get("signal"), _said(row)) for row in comparisons]
-    if evidence.truth is not None:
-        pictures.insert(0, ("truth", evidence.truth, "what there is to find"))
+    if diagnostics.truth is not None:
+        pictures.insert(0, ("truth", diagnostics.truth, "what there is to find"))
     lines = [
         tag(
             "tr",
@@ -44,7 +44,7 @@ def comparison_section(evidence: Evidence, comparisons: Sequence[Mapping[str, An
     ]
     head = ("method", "relative error", "time", "verdict")
     caption = "The same data for every method; the error is the distance to the truth, relative to its norm."
-    figures = grid(comparison_figures(evidence, pictures), "pictures small")
+    figures = grid(comparison_figures(diagnostics, pictures), "pictures small")
     return section("Beside other methods", [figures, table(head, lines, "comparison", words=(3,), caption=caption)])
 
 

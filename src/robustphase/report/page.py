@@ -1,4 +1,4 @@
-"""One HTML file: the evidence as a page that needs no network, no script and no other file.
+"""One HTML file: the diagnostics as a page that needs no network, no script and no other file.
 
 Text from outside is escaped where it becomes markup (``svg``); a content policy inside the page forbids scripts and network
 besides, so that even a mistake there would stay without effect. Every number that a reader may want to check carries its full
@@ -13,7 +13,7 @@ from typing import Any
 
 from robustphase.atomic import write_text
 from robustphase.report.comparison import comparison_section
-from robustphase.report.evidence import Evidence
+from robustphase.report.diagnostics import FitDiagnostics
 from robustphase.report.noise import noise_section
 from robustphase.report.pictures import signal_section
 from robustphase.report.provenance import assumption_section, reproduction_section
@@ -26,12 +26,12 @@ from robustphase.report.svg import escaped, tag
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
-def render_report(evidence: Evidence, comparisons: Sequence[Mapping[str, Any]] | None = None) -> str:
+def render_report(diagnostics: FitDiagnostics, comparisons: Sequence[Mapping[str, Any]] | None = None) -> str:
     """The report as HTML.
 
     Parameters
     ----------
-    evidence : Evidence
+    diagnostics : FitDiagnostics
         What to show.
     comparisons : sequence of mapping, optional
         Other methods on the same data, one mapping each: ``method`` (its name), and as far as known ``relative_error``,
@@ -44,14 +44,14 @@ def render_report(evidence: Evidence, comparisons: Sequence[Mapping[str, Any]] |
         A complete HTML document.
     """
     parts = [
-        summary_section(evidence),
-        comparison_section(evidence, comparisons) if comparisons else "",
-        signal_section(evidence),
-        stages_section(evidence),
-        samples_section(evidence),
-        noise_section(evidence),
-        assumption_section(evidence),
-        reproduction_section(evidence),
+        summary_section(diagnostics),
+        comparison_section(diagnostics, comparisons) if comparisons else "",
+        signal_section(diagnostics),
+        stages_section(diagnostics),
+        samples_section(diagnostics),
+        noise_section(diagnostics),
+        assumption_section(diagnostics),
+        reproduction_section(diagnostics),
     ]
     head = [
         '<meta charset="utf-8">',
@@ -59,7 +59,7 @@ def render_report(evidence: Evidence, comparisons: Sequence[Mapping[str, Any]] |
         '<meta name="color-scheme" content="light dark">',
         f'<meta http-equiv="Content-Security-Policy" content="{escaped(_POLICY)}">',
         '<link rel="icon" href="data:,">',
-        tag("title", escaped(f"robustphase: {evidence.data_name or 'report'}")),
+        tag("title", escaped(f"robustphase: {diagnostics.data_name or 'report'}")),
         tag("style", palette_css() + CHART_CSS + PAGE_CSS),
     ]
     body = tag("main", "\n".join(part for part in parts if part))
@@ -69,7 +69,7 @@ def render_report(evidence: Evidence, comparisons: Sequence[Mapping[str, Any]] |
 
 
 def write_report(
-    path: str | os.PathLike[str], evidence: Evidence, comparisons: Sequence[Mapping[str, Any]] | None = None
+    path: str | os.PathLike[str], diagnostics: FitDiagnostics, comparisons: Sequence[Mapping[str, Any]] | None = None
 ) -> None:
     """Write the report to a file, whole or not at all.
 
@@ -77,7 +77,7 @@ def write_report(
     ----------
     path : path-like
         Where to; the customary ending is ``.html``. A file that is there is replaced.
-    evidence, comparisons
+    diagnostics, comparisons
         As in `render_report`.
     """
-    write_text(path, render_report(evidence, comparisons))
+    write_text(path, render_report(diagnostics, comparisons))

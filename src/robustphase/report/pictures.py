@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robustphase.report.charts import Series, image_chart, line_chart
-from robustphase.report.evidence import Evidence
+from robustphase.report.diagnostics import FitDiagnostics
 from robustphase.report.markup import HEIGHT, WIDTH, grid, paragraph, section
 
 Array = NDArray[Any]
@@ -39,52 +39,52 @@ def turned(signal: Array, reference: Array | None = None) -> Array:
     return signal * phase
 
 
-def shown_signal(evidence: Evidence) -> Array:
+def shown_signal(diagnostics: FitDiagnostics) -> Array:
     """The recovered signal as the report shows it."""
-    return turned(evidence.signal, evidence.truth)
+    return turned(diagnostics.signal, diagnostics.truth)
 
 
-def signal_section(evidence: Evidence) -> str:
+def signal_section(diagnostics: FitDiagnostics) -> str:
     """The recovered signal, and how it is shown."""
-    sign = "phase" if np.iscomplexobj(evidence.signal) else "sign"
-    towards = "towards the truth" if evidence.truth is not None else "so that its sum is positive"
+    sign = "phase" if np.iscomplexobj(diagnostics.signal) else "sign"
+    towards = "towards the truth" if diagnostics.truth is not None else "so that its sum is positive"
     said = f"Phaseless data leave the {sign} open; the signal is shown turned {towards}. "
-    if evidence.image_shape is not None:
-        own = ", except for the phase" if np.iscomplexobj(evidence.signal) else ""
-        own = ", except for the standard errors" if evidence.standard_errors is not None else own
+    if diagnostics.image_shape is not None:
+        own = ", except for the phase" if np.iscomplexobj(diagnostics.signal) else ""
+        own = ", except for the standard errors" if diagnostics.standard_errors is not None else own
         said += f"All pictures share one grey scale{own}."
-    elif evidence.standard_errors is not None:
+    elif diagnostics.standard_errors is not None:
         said += f"Bands and bars are {BAND} standard errors wide on either side."
-    kind = "charts" if evidence.image_shape is None else "pictures"
-    return section("The signal", [grid(signal_figures(evidence), kind), paragraph(said.strip(), "note")])
+    kind = "charts" if diagnostics.image_shape is None else "pictures"
+    return section("The signal", [grid(signal_figures(diagnostics), kind), paragraph(said.strip(), "note")])
 
 
-def signal_figures(evidence: Evidence) -> list[str]:
+def signal_figures(diagnostics: FitDiagnostics) -> list[str]:
     """The recovered signal beside its start and, where it is known, the truth."""
-    return _pictures(evidence) if evidence.image_shape is not None else _lines(evidence)
+    return _pictures(diagnostics) if diagnostics.image_shape is not None else _lines(diagnostics)
 
 
-def comparison_figures(evidence: Evidence, signals: Sequence[tuple[str, Array | None, str]]) -> list[str]:
+def comparison_figures(diagnostics: FitDiagnostics, signals: Sequence[tuple[str, Array | None, str]]) -> list[str]:
     """Pictures of several signals on the grey scale of the report: (title, signal, note); nothing for other signals."""
-    if evidence.image_shape is None:
+    if diagnostics.image_shape is None:
         return []
-    reference = evidence.truth if evidence.truth is not None else shown_signal(evidence)
-    low, high = grey_range(evidence)
+    reference = diagnostics.truth if diagnostics.truth is not None else shown_signal(diagnostics)
+    low, high = grey_range(diagnostics)
     figures = []
     for title, signal, note in signals:
         if signal is None:
             continue
         values = np.asarray(signal).reshape(-1)
-        if values.size != evidence.n:
-            raise ValueError(f"the signal of {title!r} has {values.size} entries, the recovered one {evidence.n}.")
-        picture = _visible(turned(np.nan_to_num(values), reference)).reshape(evidence.image_shape)
+        if values.size != diagnostics.n:
+            raise ValueError(f"the signal of {title!r} has {values.size} entries, the recovered one {diagnostics.n}.")
+        picture = _visible(turned(np.nan_to_num(values), reference)).reshape(diagnostics.image_shape)
         figures.append(image_chart(picture, title=title, low=low, high=high, note=note, width=200))
     return figures
 
 
-def grey_range(evidence: Evidence) -> tuple[float, float]:
+def grey_range(diagnostics: FitDiagnostics) -> tuple[float, float]:
     """Ends of the grey scale that all pictures of a report share."""
-    best = _visible(evidence.truth if evidence.truth is not None else shown_signal(evidence))
+    best = _visible(diagnostics.truth if diagnostics.truth is not None else shown_signal(diagnostics))
     low, high = np.quantile(best, (BEYOND, 1 - BEYOND)).tolist()
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
@@ -93,49 +93,49 @@ def _visible(signal: Array) -> Array:
     return np.abs(signal) if np.iscomplexobj(signal) else signal
 
 
-def _pictures(evidence: Evidence) -> list[str]:
-    assert evidence.image_shape is not None
-    modulus = " (modulus)" if np.iscomplexobj(evidence.signal) else ""
-    answer = shown_signal(evidence)
+def _pictures(diagnostics: FitDiagnostics) -> list[str]:
+    assert diagnostics.image_shape is not None
+    modulus = " (modulus)" if np.iscomplexobj(diagnostics.signal) else ""
+    answer = shown_signal(diagnostics)
     named: list[tuple[str, Array]] = [
         (f"recovered{modulus}", answer),
-        (f"start{modulus}", turned(evidence.initial_signal, answer)),
+        (f"start{modulus}", turned(diagnostics.initial_signal, answer)),
     ]
-    if evidence.truth is not None:
-        named.insert(0, (f"truth{modulus}", evidence.truth))
-    low, high = grey_range(evidence)
-    shape = evidence.image_shape
+    if diagnostics.truth is not None:
+        named.insert(0, (f"truth{modulus}", diagnostics.truth))
+    low, high = grey_range(diagnostics)
+    shape = diagnostics.image_shape
     figures = [image_chart(_visible(s).reshape(shape), title=name, low=low, high=high) for name, s in named]
-    if np.iscomplexobj(evidence.signal):
+    if np.iscomplexobj(diagnostics.signal):
         phase = np.angle(answer).reshape(shape)
         figures.append(image_chart(phase, title="recovered (phase)", low=-np.pi, high=np.pi, note="black −π, white π"))
-    if evidence.standard_errors is not None:
-        figures.append(image_chart(evidence.standard_errors.reshape(shape), title="standard error"))
+    if diagnostics.standard_errors is not None:
+        figures.append(image_chart(diagnostics.standard_errors.reshape(shape), title="standard error"))
     return figures
 
 
-def _lines(evidence: Evidence) -> list[str]:
-    entries, answer = np.arange(evidence.n), shown_signal(evidence)
-    style: Any = "points" if evidence.n <= FEW else "line"
+def _lines(diagnostics: FitDiagnostics) -> list[str]:
+    entries, answer = np.arange(diagnostics.n), shown_signal(diagnostics)
+    style: Any = "points" if diagnostics.n <= FEW else "line"
     parts = [("", np.real)] if not np.iscomplexobj(answer) else [("real part", np.real), ("imaginary part", np.imag)]
     figures = []
     for name, part in parts:
         values = part(answer)
         low = high = None
-        if evidence.standard_errors is not None:
-            low, high = values - BAND * evidence.standard_errors, values + BAND * evidence.standard_errors
+        if diagnostics.standard_errors is not None:
+            low, high = values - BAND * diagnostics.standard_errors, values + BAND * diagnostics.standard_errors
         series = [Series("recovered", entries, values, low, high, style)]
-        if evidence.truth is not None:
-            series.append(Series("truth", entries, part(evidence.truth), style="points"))
+        if diagnostics.truth is not None:
+            series.append(Series("truth", entries, part(diagnostics.truth), style="points"))
         title = "Entries of the signal" + (f", {name}" if name else "")
         figures.append(line_chart(series, title=title, x_label="entry", y_label="value", width=WIDTH, height=HEIGHT))
-    return figures if len(figures) > 1 else [*figures, _against(evidence, answer)]
+    return figures if len(figures) > 1 else [*figures, _against(diagnostics, answer)]
 
 
-def _against(evidence: Evidence, answer: Array) -> str:
+def _against(diagnostics: FitDiagnostics, answer: Array) -> str:
     """Entry by entry against the truth, or where that is unknown against the start."""
-    known = evidence.truth is not None
-    other = evidence.truth if evidence.truth is not None else turned(evidence.initial_signal, answer)
+    known = diagnostics.truth is not None
+    other = diagnostics.truth if diagnostics.truth is not None else turned(diagnostics.initial_signal, answer)
     ends = np.array([min(other.min(), answer.min()), max(other.max(), answer.max())])
     name = "truth" if known else "start"
     return line_chart(

@@ -5,21 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 import robustphase as rp
-from robustphase.report.evidence import Evidence
+from robustphase.report.diagnostics import FitDiagnostics
 from robustphase.report.markup import exact, paragraph, percent, section
 from robustphase.report.svg import escaped, tag
 
 
-def assumption_section(evidence: Evidence) -> str:
+def assumption_section(diagnostics: FitDiagnostics) -> str:
     """What was taken for granted, in plain sentences."""
-    p, told = evidence.parameters, evidence.contamination_told
-    field = "complex" if np.iscomplexobj(evidence.signal) else "real"
+    p, told = diagnostics.parameters, diagnostics.contamination_told
+    field = "complex" if np.iscomplexobj(diagnostics.signal) else "real"
     items = [
         f"Responses are squared magnitudes with noise, y = |a·x|² + z, with {field} covariates a.",
         "The rows of A are Gaussian with an unknown covariance, which was estimated; the bad ones may be anything."
         if p.get("whiten")
         else "The rows of A are standard normal, except for the bad ones, which may be anything.",
-        f"The share of bad samples was not stated; {percent(evidence.contamination_used)} was found."
+        f"The share of bad samples was not stated; {percent(diagnostics.contamination_used)} was found."
         if isinstance(told, str)
         else f"At most {percent(told)} of the samples are bad, in covariates, response or both.",
         "A constant background may be added to every response; it was fitted along."
@@ -29,35 +29,35 @@ def assumption_section(evidence: Evidence) -> str:
     ]
     if p.get("nonfinite") == "drop":
         items.append("Samples with NaN or infinite numbers count as bad.")
-    if evidence.standard_errors is not None:
+    if diagnostics.standard_errors is not None:
         items.append("Standard errors measure the noise, not what bad samples that pass for clean ones may have done.")
     return section("What was assumed", [tag("ul", [tag("li", escaped(item)) for item in items])])
 
 
-def reproduction_section(evidence: Evidence) -> str:
+def reproduction_section(diagnostics: FitDiagnostics) -> str:
     """Data, software, command, seed, parameters."""
     # What was passed, as it was passed; an unknown parameter of a later version counts as passed.
     defaults = rp.RobustPhaseRetrieval().get_params()
-    passed = [f"{name}={value!r}" for name, value in evidence.parameters.items() if value != defaults.get(name, ...)]
+    passed = [f"{name}={value!r}" for name, value in diagnostics.parameters.items() if value != defaults.get(name, ...)]
     code = f"import robustphase as rp\n\nmodel = rp.RobustPhaseRetrieval({', '.join(passed)}).fit(A, y)"
-    seed = "from a random state that is gone" if evidence.seed is None else str(evidence.seed)
+    seed = "from a random state that is gone" if diagnostics.seed is None else str(diagnostics.seed)
     facts = [
-        ("data", "data_name", evidence.data_name or "unnamed"),
-        ("samples", "m", evidence.m),
-        ("unknowns", "n", evidence.n),
-        ("type", "dtype", evidence.dtype),
-        ("SHA-256 of the data", "fingerprint", evidence.fingerprint or "not computed"),
-        ("command", "command", evidence.command or "none, called from Python"),
+        ("data", "data_name", diagnostics.data_name or "unnamed"),
+        ("samples", "m", diagnostics.m),
+        ("unknowns", "n", diagnostics.n),
+        ("type", "dtype", diagnostics.dtype),
+        ("SHA-256 of the data", "fingerprint", diagnostics.fingerprint or "not computed"),
+        ("command", "command", diagnostics.command or "none, called from Python"),
         ("seed", "seed", seed),
-        ("contamination told", "contamination_told", evidence.contamination_told),
-        ("contamination used", "contamination_used", evidence.contamination_used),
-        ("software", "versions", ", ".join(f"{name} {version}" for name, version in evidence.versions.items())),
+        ("contamination told", "contamination_told", diagnostics.contamination_told),
+        ("contamination used", "contamination_used", diagnostics.contamination_used),
+        ("software", "versions", ", ".join(f"{name} {version}" for name, version in diagnostics.versions.items())),
     ]
     lines = [
         tag("div", [tag("dt", escaped(name)), tag("dd", _value(value), data_key=key, data_value=exact(value))])
         for name, key, value in facts
     ]
-    every = ", ".join(f"{name}={value!r}" for name, value in evidence.parameters.items())
+    every = ", ".join(f"{name}={value!r}" for name, value in diagnostics.parameters.items())
     return section(
         "How to reproduce it",
         [

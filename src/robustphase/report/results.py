@@ -1,4 +1,4 @@
-"""Result files: evidence as an ``.npz`` archive of plain arrays, without pickle, in a versioned schema.
+"""Result files: diagnostics as an ``.npz`` archive of plain arrays, without pickle, in a versioned schema.
 
 Arrays are stored under their own names; everything else is one JSON text. A reader of another language needs a zip library
 and the ``.npy`` format.
@@ -7,6 +7,7 @@ and the ``.npy`` format.
 from __future__ import annotations
 
 import json
+import math
 import os
 import zipfile
 import zlib
@@ -15,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from robustphase.atomic import writing
-from robustphase.report.evidence import HISTORY, Evidence
-from robustphase.report.law import NoiseLaw
+from robustphase.estimator import NoiseModel
+from robustphase.report.diagnostics import HISTORY, FitDiagnostics
 
 #: What tells our files from others, and the newest layout this version knows.
-FORMAT, SCHEMA = "robustphase result", 1
+FORMAT, SCHEMA = "robustphase result", 2
 
 ARRAYS = ("signal", "initial_signal", "weights", "covariate_weights", "responses", "predictions", "squared_norms")
 OPTIONAL_ARRAYS = ("standard_errors", "truth")
@@ -28,6 +29,7 @@ VALUES = (
     "contamination_used",
     "noise_mean",
     "noise_scale",
+    "residual_centre",
     "certificate",
     "converged",
     "message",
@@ -47,23 +49,24 @@ class ResultFileError(ValueError):
     """A file that is not a result, or not a whole one, or one of a later version."""
 
 
-def save_result(path: str | os.PathLike[str], evidence: Evidence) -> None:
-    """Write evidence to a file, whole or not at all.
+def save_result(path: str | os.PathLike[str], diagnostics: FitDiagnostics) -> None:
+    """Write diagnostics to a file, whole or not at all.
 
     Parameters
     ----------
     path : path-like
         Where to; the customary ending is ``.npz``. A file that is there is replaced.
-    evidence : Evidence
+    diagnostics : FitDiagnostics
         What to keep.
     """
-    arrays: dict[str, Any] = {name: getattr(evidence, name) for name in ARRAYS}
-    arrays |= {name: getattr(evidence, name) for name in OPTIONAL_ARRAYS if getattr(evidence, name) is not None}
-    arrays |= {f"history_{name}": evidence.history[name] for name in HISTORY}
-    values = {name: getattr(evidence, name) for name in VALUES}
-    values["parameters"], values["versions"] = dict(evidence.parameters), dict(evidence.versions)
-    values["noise_law"] = None if evidence.noise_law is None else list(evidence.noise_law)
-    values["image_shape"] = None if evidence.image_shape is None else list(evidence.image_shape)
+    arrays: dict[str, Any] = {name: getattr(diagnostics, name) for name in ARRAYS}
+    arrays |= {name: getattr(diagnostics, name) for name in OPTIONAL_ARRAYS if getattr(diagnostics, name) is not None}
+    arrays |= {f"history_{name}": diagnostics.history[name] for name in HISTORY}
+    values = {name: getattr(diagnostics, name) for name in VALUES}
+    values["parameters"], values["versions"] = dict(diagnostics.parameters), dict(diagnostics.versions)
+    noise = diagnostics.noise_model
+    values["noise_model"] = None if noise is None else {name: float(part) for name, part in noise._asdict().items()}
+    values["image_shape"] = None if diagnostics.image_shape is None else list(diagnostics.image_shape)
     for name, array in arrays.items():
         if np.asarray(array).dtype.kind not in "fciubU":
             raise TypeError(f"{name} holds {np.asarray(array).dtype}, which cannot be written without pickle.")
@@ -77,8 +80,8 @@ def save_result(path: str | os.PathLike[str], evidence: Evidence) -> None:
         )
 
 
-def load_result(path: str | os.PathLike[str]) -> Evidence:
-    """Read evidence from a file.
+def load_result(path: str | os.PathLike[str]) -> FitDiagnostics:
+    """Read diagnostics from a file.
 
     Parameters
     ----------
@@ -87,7 +90,7 @@ def load_result(path: str | os.PathLike[str]) -> Evidence:
 
     Returns
     -------
-    Evidence
+    FitDiagnostics
 
     Raises
     ------
@@ -103,7 +106,7 @@ def load_result(path: str | os.PathLike[str]) -> Evidence:
         handle.seek(0)
         try:
             with np.load(handle, allow_pickle=False) as archive:
-                return _evidence(name, archive)
+                return _diagnostics(name, archive)
         except ResultFileError:
             raise
         except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, ValueError, OSError) as error:
@@ -113,7 +116,7 @@ def load_result(path: str | os.PathLike[str]) -> Evidence:
             ) from error
 
 
-def _evidence(name: str, archive: Any) -> Evidence:
+def _diagnostics(name: str, archive: Any) -> FitDiagnostics:
     stored = set(archive.files)
     if "format" not in stored or str(archive["format"]) != FORMAT:
         held = ", ".join(sorted(stored)[:5]) or "nothing"
@@ -128,12 +131,24 @@ def _evidence(name: str, archive: Any) -> Evidence:
             "Update with pip install --upgrade robustphase."
         )
     values = json.loads(str(archive["values"]))
-    law, shape = values.pop("noise_law"), values.pop("image_shape")
+    if schema == 1:
+        values = _since_schema_1(values)
+    noise, shape = values.pop("noise_model"), values.pop("image_shape")
     arrays: dict[str, Any] = {key: archive[key] for key in (*ARRAYS, *OPTIONAL_ARRAYS) if key in stored}
-    return Evidence(
+    return FitDiagnostics(
         **arrays,
         **{key: values[key] for key in VALUES},
         history={key: archive[f"history_{key}"] for key in HISTORY},
-        noise_law=None if law is None else NoiseLaw(*law),
+        noise_model=None if noise is None else NoiseModel(**noise),
         image_shape=None if shape is None else (int(shape[0]), int(shape[1])),
     )
+
+
+def _since_schema_1(values: dict[str, Any]) -> dict[str, Any]:
+    """The values of a file of the first schema, which held a centre, scale, degrees of freedom and skew but no share of bad."""
+    centre, *law = values.pop("noise_law") or (0.0,)
+    noise = None
+    if law:
+        scale, degrees, skew = law
+        noise = {"scales": scale, "tails": 1 / degrees, "log_skews": math.log(skew), "mixing": math.nan}
+    return values | {"residual_centre": centre, "noise_model": noise}

@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from robustphase.report.charts import Series, line_chart, scatter_chart
-from robustphase.report.evidence import Evidence
+from robustphase.report.diagnostics import FitDiagnostics
 from robustphase.report.markup import HEIGHT, WIDTH, cell, fact, grid, paragraph, section, table
-from robustphase.report.reasons import MEANING, REASONS, counts, reasons, stretch_edges, worst_samples
+from robustphase.report.rejection_causes import CAUSES, MEANING, counts, rejection_causes, stretch_edges, worst_samples
 from robustphase.report.svg import escaped, short_number, tag
 
 
-def samples_section(evidence: Evidence) -> str:
-    """Reasons, charts along the rows, and the samples farthest off."""
-    figures = [_weights_chart(evidence), _share_chart(evidence)]
-    return section("The samples", [_reason_table(evidence), grid(figures), _worst_table(evidence)])
+def samples_section(diagnostics: FitDiagnostics) -> str:
+    """Causes of rejection, charts along the rows, and the samples farthest off."""
+    figures = [_weights_chart(diagnostics), _share_chart(diagnostics)]
+    return section("The samples", [_cause_table(diagnostics), grid(figures), _worst_table(diagnostics)])
 
 
-def _reason_table(evidence: Evidence) -> str:
-    found = counts(evidence)
+def _cause_table(diagnostics: FitDiagnostics) -> str:
+    found = counts(diagnostics)
     most = max(*found.values(), 1)
     lines = []
     for name, count in found.items():
@@ -29,16 +29,16 @@ def _reason_table(evidence: Evidence) -> str:
             tag("td", tag("span", "", class_="meter", style=f"width:{100 * count / most:.1f}%"), class_="bar"),
         ]
         lines.append(tag("tr", cells))
-    kept = evidence.m - sum(found.values())
-    said = f"Why samples were rejected. {kept:,} of {evidence.m:,} were kept."
+    kept = diagnostics.m - sum(found.values())
+    said = f"Why samples were rejected. {kept:,} of {diagnostics.m:,} were kept."
     return table(("reason", "what it means", "samples", ""), lines, "reasons", words=(1,), caption=said)
 
 
-def _weights_chart(evidence: Evidence) -> str:
-    codes, rows = reasons(evidence), np.arange(evidence.m)
+def _weights_chart(diagnostics: FitDiagnostics) -> str:
+    codes, rows = rejection_causes(diagnostics), np.arange(diagnostics.m)
     series = [
-        Series(name, rows[codes == code], evidence.weights[codes == code])
-        for code, name in enumerate(REASONS)
+        Series(name, rows[codes == code], diagnostics.weights[codes == code])
+        for code, name in enumerate(CAUSES)
         if code == 0 or (codes == code).any()
     ]
     return scatter_chart(
@@ -52,12 +52,12 @@ def _weights_chart(evidence: Evidence) -> str:
     )
 
 
-def _share_chart(evidence: Evidence) -> str:
-    edges = stretch_edges(evidence)
-    sizes, middles, codes = np.diff(edges), (edges[1:] + edges[:-1]) / 2, reasons(evidence)
+def _share_chart(diagnostics: FitDiagnostics) -> str:
+    edges = stretch_edges(diagnostics)
+    sizes, middles, codes = np.diff(edges), (edges[1:] + edges[:-1]) / 2, rejection_causes(diagnostics)
     series = [
         Series(name, middles, np.add.reduceat(codes == code, edges[:-1], dtype=np.int64) / sizes)
-        for code, name in enumerate(REASONS)
+        for code, name in enumerate(CAUSES)
         if code > 0 and (codes == code).any()
     ]
     if not series:
@@ -68,15 +68,15 @@ def _share_chart(evidence: Evidence) -> str:
         series,
         title=f"Share rejected along the rows{only}",
         x_label="row",
-        y_label=f"share of about {round(evidence.m / sizes.size):,} neighbours",
+        y_label=f"share of about {round(diagnostics.m / sizes.size):,} neighbours",
         y_range=(0.0, top),
         width=WIDTH,
         height=HEIGHT,
     )
 
 
-def _worst_table(evidence: Evidence) -> str:
-    samples = worst_samples(evidence)
+def _worst_table(diagnostics: FitDiagnostics) -> str:
+    samples = worst_samples(diagnostics)
     if not samples:
         return paragraph("No sample was rejected.")
     lines = [
@@ -84,7 +84,7 @@ def _worst_table(evidence: Evidence) -> str:
             "tr",
             [
                 tag("th", escaped(sample.row), scope="row"),
-                tag("td", escaped(sample.reason), class_="words"),
+                tag("td", escaped(sample.cause), class_="words"),
                 cell("weight", sample.weight, f"{sample.weight:.3f}"),
                 cell("length", sample.length, short_number(sample.length)),
                 cell("response", sample.response, short_number(sample.response)),

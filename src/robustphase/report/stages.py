@@ -6,7 +6,7 @@ import numpy as np
 
 import robustphase as rp
 from robustphase.report.charts import Series, bar_chart, line_chart
-from robustphase.report.evidence import Evidence
+from robustphase.report.diagnostics import FitDiagnostics
 from robustphase.report.markup import HEIGHT, WIDTH, cell, grid, paragraph, percent, seconds_text, section, table
 from robustphase.report.svg import escaped, short_number, tag
 
@@ -22,39 +22,39 @@ DRAWN = (
 COLUMNS = ("candidates", "score", "moved", "gradient_norm", "certificate", "removed", "passes", "seconds")
 
 
-def stages_section(evidence: Evidence) -> str:
+def stages_section(diagnostics: FitDiagnostics) -> str:
     """Charts and a table of the stages."""
     note = (
         "The score is the mean log-likelihood ratio against no signal at all: larger is better. The certificate of a stage is "
         "the variance of the gradients along their worst direction, after the robust mean removed the share shown beside it."
     )
-    figures = [_error_chart(evidence), *_stage_charts(evidence)]
-    return section("How it got there", [grid(figures), _stage_table(evidence), paragraph(note, "note")])
+    figures = [_error_chart(diagnostics), *_stage_charts(diagnostics)]
+    return section("How it got there", [grid(figures), _stage_table(diagnostics), paragraph(note, "note")])
 
 
-def _error_chart(evidence: Evidence) -> str:
-    rows = [("certificate (worst case)", evidence.certificate)]
-    if evidence.expected_error is not None:
-        rows.insert(0, ("expected from noise", evidence.expected_error))
-    if evidence.truth is not None and evidence.true_error is not None:
-        start = float(rp.distance(evidence.initial_signal, evidence.truth, relative=True))
-        rows = [("start, true", start), ("answer, true", evidence.true_error), *rows]
+def _error_chart(diagnostics: FitDiagnostics) -> str:
+    rows = [("certificate (worst case)", diagnostics.certificate)]
+    if diagnostics.expected_error is not None:
+        rows.insert(0, ("expected from noise", diagnostics.expected_error))
+    if diagnostics.truth is not None and diagnostics.true_error is not None:
+        start = float(rp.distance(diagnostics.initial_signal, diagnostics.truth, relative=True))
+        rows = [("start, true", start), ("answer, true", diagnostics.true_error), *rows]
     return bar_chart(
         [name for name, _ in rows],
         [value for _, value in rows],
         formatted=[percent(value) for _, value in rows],
         title="Error, relative to the norm of the signal",
         value_label="share of the norm",
-        highlight=[1] if evidence.truth is not None else [0],
+        highlight=[1] if diagnostics.truth is not None else [0],
         width=WIDTH,
     )
 
 
-def _stage_charts(evidence: Evidence) -> list[str]:
-    names = [f"{i} {stage}" for i, stage in enumerate(evidence.history["stage"], start=1)]
+def _stage_charts(diagnostics: FitDiagnostics) -> list[str]:
+    names = [f"{i} {stage}" for i, stage in enumerate(diagnostics.history["stage"], start=1)]
     charts = []
     for key, title, unit, log in DRAWN:
-        values = np.asarray(evidence.history[key], np.float64)
+        values = np.asarray(diagnostics.history[key], np.float64)
         seen = np.flatnonzero(np.isfinite(values))
         if (seen.size if not log else int((values[seen] > 0).sum())) < 2:
             continue
@@ -81,8 +81,8 @@ def _stage_charts(evidence: Evidence) -> list[str]:
     return charts
 
 
-def _stage_table(evidence: Evidence) -> str:
-    stages = evidence.history["stage"]
+def _stage_table(diagnostics: FitDiagnostics) -> str:
+    stages = diagnostics.history["stage"]
     count, half = len(stages), LISTED // 2
     listed = list(range(count)) if count <= LISTED else [*range(half), *range(count - half, count)]
     lines = []
@@ -92,7 +92,7 @@ def _stage_table(evidence: Evidence) -> str:
             lines.append(tag("tr", tag("td", escaped(gap), colspan=len(COLUMNS) + 1, class_="words note")))
         cells = [tag("th", escaped(f"{i + 1} {stages[i]}"), scope="row")]
         for name in COLUMNS:
-            value = evidence.history[name][i].item()
+            value = diagnostics.history[name][i].item()
             cells.append(cell(name, value, _shown(name, value)))
         lines.append(tag("tr", cells, data_stage=i))
     head = ("stage", "candidates", "score", "moved", "gradient", "certificate", "removed", "passes", "time")

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import robustphase as rp
-from robustphase.report import Evidence
-from robustphase.report.reasons import REASONS, counts, crowded_stretches, reasons, worst_samples
+from robustphase.report import FitDiagnostics
+from robustphase.report.rejection_causes import CAUSES, counts, crowded_stretches, rejection_causes, worst_samples
 
 
-def test_every_bad_sample_is_rejected_for_what_was_done_to_it(evidence, spoilt):
+def test_every_bad_sample_is_rejected_for_what_was_done_to_it(diagnostics, spoilt):
     *_, groups = spoilt
-    names = np.array(REASONS)[reasons(evidence)]
+    names = np.array(CAUSES)[rejection_causes(diagnostics)]
     assert (names[groups["nonfinite"]] == "nonfinite").all()
     assert (names[groups["norm"]] == "norm").all()
     assert (names[groups["direction"]] == "direction").mean() > 0.95
@@ -23,42 +23,42 @@ def test_every_bad_sample_is_rejected_for_what_was_done_to_it(evidence, spoilt):
 
 
 @pytest.mark.parametrize(
-    ("attack", "reason"),
+    ("attack", "cause"),
     [("inflated_rows", "norm"), ("leverage", "direction"), ("huge", "residual"), ("overflow", "nonfinite")],
 )
-def test_attacks_are_told_apart(attack, reason, case):
+def test_attacks_are_told_apart(attack, cause, case):
     # The shares were above 0.95 in ten worlds.
     for seed in range(3):
         world = rp.simulate.make_world(n=30, m=1500, attack=attack, seed=seed)
-        e = Evidence.of(rp.RobustPhaseRetrieval(nonfinite="drop").fit(*world), *world)
-        rejected = reasons(e)[world.touched]
+        e = FitDiagnostics.of(rp.RobustPhaseRetrieval(nonfinite="drop").fit(*world), *world)
+        rejected = rejection_causes(e)[world.touched]
         with case(seed):
-            assert (rejected == REASONS.index(reason)).mean() > 0.9
+            assert (rejected == CAUSES.index(cause)).mean() > 0.9
 
 
-def test_counts_add_up(evidence, plain):
-    for e in (evidence, plain):
+def test_counts_add_up(diagnostics, plain):
+    for e in (diagnostics, plain):
         assert sum(counts(e).values()) == e.rejected.sum()
-        assert ((reasons(e) > 0) == e.rejected).all()
+        assert ((rejection_causes(e) > 0) == e.rejected).all()
 
 
-def test_the_worst_samples_are_rejected_ones_of_every_reason(evidence):
-    samples = worst_samples(evidence)
+def test_the_worst_samples_are_rejected_ones_of_every_cause(diagnostics):
+    samples = worst_samples(diagnostics)
     assert len(samples) == 20
     rows = [sample.row for sample in samples]
     assert rows == sorted(set(rows))
-    assert evidence.rejected[rows].all()
-    assert {sample.reason for sample in samples} == set(REASONS[1:])
-    residual = [sample for sample in samples if sample.reason == "residual"]
-    others = np.flatnonzero(reasons(evidence) == REASONS.index("residual"))
-    lightest = evidence.weights[others].min()
+    assert diagnostics.rejected[rows].all()
+    assert {sample.cause for sample in samples} == set(CAUSES[1:])
+    residual = [sample for sample in samples if sample.cause == "residual"]
+    others = np.flatnonzero(rejection_causes(diagnostics) == CAUSES.index("residual"))
+    lightest = diagnostics.weights[others].min()
     assert all(sample.weight <= lightest + 1e-3 for sample in residual)
 
 
-def with_rejected(evidence, rejected):
+def with_rejected(diagnostics, rejected):
     ones = np.ones(rejected.size)
     return replace(
-        evidence,
+        diagnostics,
         weights=np.where(rejected, 0.0, 1.0),
         covariate_weights=ones,
         responses=ones,
@@ -74,7 +74,7 @@ def test_a_dead_stretch_is_found(plain, rng):
     assert stretch.start <= 1000
     assert stretch.stop >= 1200
     assert stretch.stop - stretch.start <= 400
-    assert stretch.reason == "residual"
+    assert stretch.cause == "residual"
 
 
 def test_chance_makes_no_crowd(plain, rng):

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import hypergeom
 
-from robustphase.report.evidence import THRESHOLD, Evidence
-from robustphase.report.thinning import budgets
+from robustphase.report.diagnostics import THRESHOLD, FitDiagnostics, unusable_responses
+from robustphase.report.downsampling import budgets
 
 Array = NDArray[Any]
 
-#: The codes of `reasons` are positions in this tuple.
-REASONS = ("kept", "nonfinite", "norm", "direction", "residual")
+#: The codes of `rejection_causes` are positions in this tuple.
+CAUSES = ("kept", "nonfinite", "norm", "direction", "residual")
 MEANING = {
     "nonfinite": "NaN, infinite or overflowing numbers",
     "norm": "‖a‖ impossible for the design",
@@ -39,14 +39,14 @@ class Stretch(NamedTuple):
     start: int
     stop: int
     share: float
-    reason: str
+    cause: str
 
 
 class Sample(NamedTuple):
     """One line of the table of rejected samples."""
 
     row: int
-    reason: str
+    cause: str
     weight: float
     length: float
     response: float
@@ -54,82 +54,79 @@ class Sample(NamedTuple):
     deviation: float
 
 
-def reasons(evidence: Evidence) -> NDArray[np.int8]:
-    """For every sample the position in `REASONS`: 0 if it was kept."""
-    y, u = evidence.responses, evidence.covariate_weights
-    with np.errstate(over="ignore"):
-        # The fit squares eighth powers, so it drops responses that come close to overflowing there.
-        unusable = ~np.isfinite(evidence.predictions) | ~np.isfinite((100 * np.abs(y)) ** 8)
+def rejection_causes(diagnostics: FitDiagnostics) -> NDArray[np.int8]:
+    """For every sample the position in `CAUSES`: 0 if it was kept."""
+    u = diagnostics.covariate_weights
+    unusable = ~np.isfinite(diagnostics.predictions) | unusable_responses(diagnostics.responses)
     codes = np.select([unusable, u == 0, u < THRESHOLD], [1, 2, 3], default=4)
-    return np.where(evidence.rejected, codes, 0).astype(np.int8)
+    return np.where(diagnostics.rejected, codes, 0).astype(np.int8)
 
 
-def counts(evidence: Evidence) -> dict[str, int]:
-    """How many samples were rejected for each reason."""
-    totals = np.bincount(reasons(evidence), minlength=len(REASONS))
-    return {name: int(totals[code]) for code, name in enumerate(REASONS) if code > 0}
+def counts(diagnostics: FitDiagnostics) -> dict[str, int]:
+    """How many samples were rejected for each cause."""
+    totals = np.bincount(rejection_causes(diagnostics), minlength=len(CAUSES))
+    return {name: int(totals[code]) for code, name in enumerate(CAUSES) if code > 0}
 
 
-def worst_samples(evidence: Evidence, most: int = 20) -> list[Sample]:
-    """The rejected samples that are farthest from what they should be, some of every reason; in the order of the rows."""
-    codes = reasons(evidence)
-    lengths = np.sqrt(evidence.squared_norms / evidence.n)
-    deviations = deviation(evidence)
-    by_reason = [np.flatnonzero(codes == code) for code in range(1, len(REASONS))]
+def worst_samples(diagnostics: FitDiagnostics, most: int = 20) -> list[Sample]:
+    """The rejected samples that are farthest from what they should be, some of every cause; in the order of the rows."""
+    codes = rejection_causes(diagnostics)
+    lengths = np.sqrt(diagnostics.squared_norms / diagnostics.n)
+    deviations = deviation(diagnostics)
+    by_cause = [np.flatnonzero(codes == code) for code in range(1, len(CAUSES))]
     chosen = []
-    for rows, share in zip(by_reason, budgets([rows.size for rows in by_reason], most), strict=True):
+    for rows, share in zip(by_cause, budgets([rows.size for rows in by_cause], most), strict=True):
         far = np.nan_to_num(np.abs(deviations[rows]), nan=np.inf)
-        chosen.extend(rows[np.lexsort((rows, -far, evidence.weights[rows]))][:share].tolist())
+        chosen.extend(rows[np.lexsort((rows, -far, diagnostics.weights[rows]))][:share].tolist())
     return [
         Sample(
             row,
-            REASONS[codes[row]],
-            float(evidence.weights[row]),
+            CAUSES[codes[row]],
+            float(diagnostics.weights[row]),
             float(lengths[row]),
-            float(evidence.responses[row]),
-            float(evidence.predictions[row]),
+            float(diagnostics.responses[row]),
+            float(diagnostics.predictions[row]),
             float(deviations[row]),
         )
         for row in sorted(chosen)
     ]
 
 
-def deviation(evidence: Evidence) -> Array:
-    """Residuals from the centre of the noise law, in units of the scale of clean residuals, shape (m,)."""
-    centre = 0.0 if evidence.noise_law is None else evidence.noise_law.centre
+def deviation(diagnostics: FitDiagnostics) -> Array:
+    """Residuals from the centre of the clean ones, in units of their scale, shape (m,)."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        scaled: Array = (evidence.residuals - centre) / evidence.noise_scale
+        scaled: Array = (diagnostics.residuals - diagnostics.residual_centre) / diagnostics.noise_scale
     return scaled
 
 
-def stretch_edges(evidence: Evidence) -> NDArray[np.intp]:
+def stretch_edges(diagnostics: FitDiagnostics) -> NDArray[np.intp]:
     """Edges of the stretches that the rows are cut into: at most forty, of at least 25 rows if there are as many."""
-    pieces = int(np.clip(evidence.m // FEWEST, 1, STRETCHES))
-    return np.linspace(0, evidence.m, pieces + 1).astype(np.intp)
+    pieces = int(np.clip(diagnostics.m // FEWEST, 1, STRETCHES))
+    return np.linspace(0, diagnostics.m, pieces + 1).astype(np.intp)
 
 
-def crowded_stretches(evidence: Evidence) -> list[Stretch]:
-    """Stretches of rows in which clearly more samples were rejected for some reason than elsewhere.
+def crowded_stretches(diagnostics: FitDiagnostics) -> list[Stretch]:
+    """Stretches of rows in which clearly more samples were rejected for some cause than elsewhere.
 
     A stretch is crowded when rejected samples in random order would put as many into it with a probability below 1e-4 over
     the number of comparisons (hypergeometric, Bonferroni), so that where rejection has nothing to do with the order of the
     rows at most one report in ten thousand says otherwise. Crowded stretches close to each other are joined.
     """
-    edges, codes = stretch_edges(evidence), reasons(evidence)
+    edges, codes = stretch_edges(diagnostics), rejection_causes(diagnostics)
     sizes = np.diff(edges)
     if sizes.size < 2:
         return []
-    limit = SURPRISING / (sizes.size * (len(REASONS) - 1))
+    limit = SURPRISING / (sizes.size * (len(CAUSES) - 1))
     crowded = []
-    for code, reason in enumerate(REASONS[1:], start=1):
+    for code, cause in enumerate(CAUSES[1:], start=1):
         found = np.add.reduceat(codes == code, edges[:-1], dtype=np.int64)
         total = int(found.sum())
-        elsewhere = (total - found) / (evidence.m - sizes)
-        by_chance = hypergeom.sf(found - 1, evidence.m, total, sizes)
+        elsewhere = (total - found) / (diagnostics.m - sizes)
+        by_chance = hypergeom.sf(found - 1, diagnostics.m, total, sizes)
         surprising = (by_chance < limit) & (found / sizes > CLEARLY_MORE * elsewhere)
         places = np.flatnonzero(surprising)
         for run in np.split(places, np.flatnonzero(np.diff(places) > GAP) + 1) if places.size else []:
             a, b = int(run[0]), int(run[-1]) + 1
             share = float(found[a:b].sum() / sizes[a:b].sum())
-            crowded.append(Stretch(int(edges[a]), int(edges[b]), share, reason))
+            crowded.append(Stretch(int(edges[a]), int(edges[b]), share, cause))
     return crowded

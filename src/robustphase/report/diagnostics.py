@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import platform
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
 
 import robustphase as rp
+from robustphase.estimator import NoiseModel
 from robustphase.files import fingerprint
-from robustphase.report.law import ROUNDING, NoiseLaw, fit_law
+from robustphase.rows.passes import abs2, project_block
 
 Array = NDArray[Any]
 
@@ -23,8 +24,12 @@ Array = NDArray[Any]
 THRESHOLD = 0.5
 #: Standard errors need matrices of size n × n; beyond this n they are left out unless asked for.
 MOST_UNKNOWNS = 2000
-#: Lengths of rows with larger entries are not computed: their squares overflow.
-LARGEST_ENTRY = 1e100
+#: Rows with a larger squared length have no length and no prediction: what is computed with them overflows.
+LARGEST_SQUARE = 1e200
+#: The eighth power of a hundred times a response must be a number, or the fit has dropped it.
+RESPONSE_POWER = 8
+#: A scale below this share of the size of the responses is rounding, not noise.
+ROUNDING = 1e-9
 #: What is kept of every stage: the fields of the estimator's history.
 HISTORY = (
     "stage",
@@ -40,7 +45,7 @@ HISTORY = (
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Evidence:
+class FitDiagnostics:
     """What a fit has to show for itself.
 
     Attributes
@@ -56,7 +61,7 @@ class Evidence:
     weights : ndarray of shape (m,)
         One number per sample: 0 treated as bad, 1 as clean.
     covariate_weights : ndarray of shape (m,)
-        What the screening of the covariates left of each sample, before any response was looked at.
+        Weight of every row alone, whatever its response.
     responses, predictions : ndarray of shape (m,)
         ``y`` and ``|A x|² +`` noise mean; predictions of samples that cannot be computed with are NaN.
     squared_norms : ndarray of shape (m,)
@@ -69,8 +74,11 @@ class Evidence:
         The level it used or found.
     noise_mean, noise_scale : float
         The background, and the scale of clean residuals.
-    noise_law : NoiseLaw, optional
-        The law that clean residuals follow; None without noise.
+    residual_centre : float
+        Where clean residuals are centred: the peak of the noise model, which for skewed noise is not their mean.
+    noise_model : NoiseModel, optional
+        The model of the clean residuals that was fitted along with the signal; None without noise, and where the fit had none
+        (``polish=False``, after ``partial_fit``).
     certificate : float
         Radius around the signal, relative to its norm, that the robust gradient vouches for.
     converged : bool
@@ -119,7 +127,8 @@ class Evidence:
     versions: Mapping[str, str] = field(default_factory=dict)
     message: str = ""
     seed: int | None = None
-    noise_law: NoiseLaw | None = None
+    residual_centre: float = 0.0
+    noise_model: NoiseModel | None = None
     standard_errors: Array | None = None
     truth: Array | None = None
     image_shape: tuple[int, int] | None = None
@@ -154,11 +163,10 @@ class Evidence:
         image_shape: tuple[int, int] | None = None,
         message: str = "",
         standard_errors: bool | None = None,
-    ) -> Evidence:
-        """Collect the evidence of a fitted estimator.
+    ) -> FitDiagnostics:
+        """Collect the diagnostics of a fitted estimator.
 
-        Beside a few passes over the data this repeats the screening of the covariates, about half of the work of a fit, to
-        tell samples that were rejected for their covariates from those rejected for their response.
+        Nothing is fitted again: one pass over the data for lengths and predictions, and two for standard errors.
 
         Parameters
         ----------
@@ -179,7 +187,7 @@ class Evidence:
 
         Returns
         -------
-        Evidence
+        FitDiagnostics
         """
         if not hasattr(model, "signal_"):
             raise ValueError("the estimator has not been fitted, so there is nothing to report. Call fit(A, y) first.")
@@ -188,34 +196,37 @@ class Evidence:
         m = source.shape[0]
         if not m == responses.size == model.weights_.size:
             raise ValueError(
-                f"the evidence needs the data of the fit, {model.weights_.size} samples, got {m} rows and "
+                f"diagnostics need the data of the fit, {model.weights_.size} samples, got {m} rows and "
                 f"{responses.size} responses. After partial_fit, pass the last batch."
             )
-        # A frame keeps its names for the estimator to check; anything else is opened once.
-        given = A if hasattr(A, "columns") else source
-        predictions = model.predict(given)
+        # Columns in another order would give other predictions; only a data frame can tell.
+        validate_data(model, A if hasattr(A, "columns") else source, reset=False, skip_check_array=True)
+        figures = _row_figures(source, model.signal_)
+        unusable = figures.extreme | unusable_responses(responses)
+        predictions = np.where(figures.extreme, np.nan, figures.energies + model.noise_mean_)
         parameters = {name: _plain(value) for name, value in model.get_params().items()}
-        seed = _seed(model.random_state)
         last = model.history_[-1]
         return cls(
             signal=model.signal_,
             initial_signal=model.initial_signal_,
             weights=model.weights_,
-            covariate_weights=_screening(model, source, responses, 0 if seed is None else seed),
+            covariate_weights=model.covariate_weights_,
             responses=responses,
             predictions=predictions,
-            squared_norms=_squared_norms(source),
+            squared_norms=figures.squared_norms,
             history={name: np.array([getattr(record, name) for record in model.history_]) for name in HISTORY},
             contamination_told=parameters["contamination"],
             contamination_used=float(model.contamination_),
             noise_mean=float(model.noise_mean_),
             noise_scale=float(model.noise_scale_),
-            noise_law=_law(model, responses, predictions),
+            # Residuals are taken from predictions, which hold the noise mean.
+            residual_centre=float(model.residual_centre_ - model.noise_mean_),
+            noise_model=_fitted_noise(model, predictions),
             certificate=float(model.certificate_),
             converged=bool(model.converged_),
             message=message,
             parameters=parameters,
-            seed=seed,
+            seed=_seed(model.random_state),
             dtype=source.dtype.name,
             versions=_versions(),
             command=command,
@@ -223,14 +234,14 @@ class Evidence:
             fingerprint=_fingerprint(source, responses),
             seconds=float(last.seconds),
             passes=int(last.passes),
-            standard_errors=_standard_errors(model, given, responses, standard_errors),
+            standard_errors=_standard_errors(model, source, responses, unusable, standard_errors),
             truth=None if truth is None else np.asarray(truth).reshape(-1),
             image_shape=None if image_shape is None else (int(image_shape[0]), int(image_shape[1])),
         )
 
     def __repr__(self) -> str:
         settled = "converged" if self.converged else "not converged"
-        return f"Evidence({self.m} samples, {self.n} unknowns, {int(self.rejected.sum())} rejected, {settled})"
+        return f"FitDiagnostics({self.m} samples, {self.n} unknowns, {int(self.rejected.sum())} rejected, {settled})"
 
     @property
     def n(self) -> int:
@@ -248,6 +259,11 @@ class Evidence:
         with np.errstate(invalid="ignore", over="ignore"):
             difference: Array = self.responses - self.predictions
         return difference
+
+    @property
+    def noiseless(self) -> bool:
+        """Whether the residuals of clean samples are roundings."""
+        return is_rounding(self.noise_scale, self.predictions)
 
     @property
     def rejected(self) -> Array:
@@ -274,48 +290,61 @@ def _check_shape(name: str, values: Array, shape: tuple[int, ...], what: str) ->
         raise ValueError(f"{name} has shape {np.shape(values)} but needs {shape}, one number per {what}.")
 
 
-def _screening(model: rp.RobustPhaseRetrieval, source: rp.rows.RowSource, responses: Array, seed: int) -> Array:
-    """Weights of the covariates alone; ones where there are too few samples to screen."""
-    if source.shape[0] < source.shape[1]:
-        return np.ones(source.shape[0])
-    with warnings.catch_warnings():
-        # What it may warn of, a design that is not standard normal, the fit has said already.
-        warnings.simplefilter("ignore", UserWarning)
-        start = rp.spectral_init(
-            source,
-            responses,
-            model.contamination,
-            model.noise_mean,
-            whiten=model.whiten,
-            nonfinite=model.nonfinite,
-            random_state=seed,
-        )
-    return start.weights
+def is_rounding(scale: float, predictions: Array) -> bool:
+    """Whether residuals of this scale are roundings of these predictions."""
+    usable = np.abs(predictions[np.isfinite(predictions)])
+    return not scale > ROUNDING * (float(np.median(usable)) if usable.size else 0.0)
 
 
-def _squared_norms(source: rp.rows.RowSource) -> Array:
-    peaks = rp.rows.row_peaks(source)
-    extreme = rp.rows.extreme_rows(peaks, limit=min(LARGEST_ENTRY, float(np.finfo(source.dtype).max) ** 0.5 * 1e-2))
-    hidden = rp.rows.MaskedRows(source, extreme) if extreme.any() else source
-    squares = np.asarray(rp.rows.ScaledRows(hidden).squared_distances(), np.float64)
-    return np.where(extreme, np.where(np.isnan(peaks), np.nan, np.inf), squares)
+def unusable_responses(responses: Array) -> Array:
+    """Which responses the fit has dropped: NaN, infinite, or so large that their powers overflow (boolean, shape (m,))."""
+    with np.errstate(over="ignore"):
+        flags: Array = ~np.isfinite((100 * np.abs(responses)) ** RESPONSE_POWER)
+    return flags
 
 
-def _law(model: rp.RobustPhaseRetrieval, responses: Array, predictions: Array) -> NoiseLaw | None:
-    with np.errstate(invalid="ignore", over="ignore"):
-        residuals = responses - predictions
-    size = float(np.median(np.abs(predictions[np.isfinite(predictions)])))
-    if not model.noise_scale_ > ROUNDING * size:
+class _RowFigures(NamedTuple):
+    """Of every row whether it cannot be computed with, ``‖a‖²``, and ``|aᴴx|²``; all of shape (m,)."""
+
+    extreme: Array
+    squared_norms: Array
+    energies: Array
+
+
+def _row_figures(source: rp.rows.RowSource, signal: Array) -> _RowFigures:
+    """Lengths and predictions of all rows, and which rows have none: one pass."""
+
+    def kernel(block: Array) -> rp.rows.Parts:
+        with np.errstate(over="ignore", invalid="ignore"):
+            norms = np.vecdot(block, block).real.astype(np.float64)
+        # Written so that NaN, which compares false with everything, counts as extreme.
+        extreme = ~(norms <= LARGEST_SQUARE)
+        if extreme.any():
+            norms = np.where(extreme & ~np.isnan(norms), np.inf, norms)
+            block = np.where(extreme[:, np.newaxis], 0, block)
+        return rp.rows.Parts(rows=(extreme, norms, abs2(project_block(block, signal))))
+
+    return _RowFigures(*source.reduce(kernel).rows)
+
+
+def _fitted_noise(model: rp.RobustPhaseRetrieval, predictions: Array) -> NoiseModel | None:
+    # Without the last step of the engine, in a stream, or from a start of zero no noise model was fitted.
+    fitted = model.polish and model.batches_seen_ == 1 and np.any(model.initial_signal_)
+    if not fitted or is_rounding(model.noise_scale_, predictions):
         return None
-    # Only the polish fits a law; the scale of the other ways to fit is a quantile.
-    return fit_law(residuals, model.weights_, model.noise_scale_ if model.polish else None)
+    return model.noise_model_
 
 
-def _standard_errors(model: rp.RobustPhaseRetrieval, A: Any, y: Any, asked: bool | None) -> Array | None:
+def _standard_errors(
+    model: rp.RobustPhaseRetrieval, source: rp.rows.RowSource, responses: Array, unusable: Array, asked: bool | None
+) -> Array | None:
     if asked is False or (asked is None and model.signal_.size > MOST_UNKNOWNS):
         return None
+    if unusable.any():
+        source, responses = rp.rows.MaskedRows(source, unusable), np.where(unusable, 0.0, responses)
     try:
-        return model.standard_errors(A, y)
+        # The rows were looked at a moment ago; the public method would do so again.
+        return model._standard_errors(source, responses)
     except ValueError:
         # Complex signals, fits without polish, streams: the message says why, and only those who asked want to read it.
         if asked:

@@ -49,7 +49,7 @@ class Scale(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Frame:
+class Axes:
     """Axes to draw on, and the markup around them.
 
     Attributes
@@ -75,9 +75,9 @@ def dash(index: int) -> str | None:
     return _DASHES[index % len(_DASHES)]
 
 
-def build_frame(
+def build_axes(
     title: str, x: Scale, y: Scale, keys: Sequence[Key], notes: Sequence[str], width: float, height: float
-) -> Frame:
+) -> Axes:
     """Lay out a chart of the given size."""
     heading, top = header(title, keys, width)
     labels = [text("rp-note", SIDE, height - _EDGE - 13 * i, note) for i, note in enumerate(_note_lines(notes, width))]
@@ -101,7 +101,7 @@ def build_frame(
         parts.append(text("", pixel, bottom + 17, label, anchor="middle"))
     middle = (x_axis.start + x_axis.end) / 2
     parts.append(text("", middle, bottom + 34, shortened(x.label, 2 * (width - middle - SIDE)), anchor="middle"))
-    return Frame(x_axis, y_axis, "".join([*parts, *labels]))
+    return Axes(x_axis, y_axis, "".join([*parts, *labels]))
 
 
 def header(title: str, keys: Sequence[Key], width: float) -> tuple[str, float]:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robustphase.report.thinning import budgets, chosen_points, chosen_vertices
+from robustphase.report.downsampling import budgets, chosen_points, chosen_vertices
 
 
 @given(count=st.integers(0, 5000), most=st.integers(1, 3000))
@@ -18,7 +18,7 @@ def test_points_are_chosen_in_order_without_repetition_and_reproducibly(count, m
 
 
 @given(seed=st.integers(0, 100), count=st.integers(1, 5000), most=st.integers(4, 500))
-def test_a_thinned_line_keeps_its_ends_and_its_peaks(seed, count, most):
+def test_a_downsampled_line_keeps_its_ends_and_its_peaks(seed, count, most):
     y = np.random.default_rng(seed).standard_normal(count)
     kept = chosen_vertices(y, most)
     assert kept.size <= most
@@ -26,7 +26,7 @@ def test_a_thinned_line_keeps_its_ends_and_its_peaks(seed, count, most):
     assert (y[kept].min(), y[kept].max()) == (y.min(), y.max())
 
 
-def test_gaps_of_a_line_survive_thinning():
+def test_gaps_of_a_line_survive_downsampling():
     y = np.sin(np.linspace(0, 9, 9000))
     y[3000:6000] = np.nan
     kept = chosen_vertices(y, 600)
