@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
 from hypothesis import settings
+
+from robustphase.problem import Problem, build_problem
+from robustphase.rows import MemoryRows
+from robustphase.simulate import World
 
 # Statistical code is slower than hypothesis expects; the examples are the same on every run so that CI is repeatable.
 settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=30)
@@ -31,3 +36,16 @@ def case():
             raise
 
     return named
+
+
+@pytest.fixture
+def problem_of() -> Callable[..., Problem]:
+    """The standardised problem of some worlds that share their covariates, one column for each, nothing screened."""
+
+    def build(*worlds: World, level: float = 0.1, unknown_mean: bool = False, floor: float | None = None) -> Problem:
+        responses = np.stack([world.y for world in worlds], axis=1).astype(np.float64)
+        weights, levels = np.ones((len(responses), 1)), np.full(len(worlds), level)
+        problem = build_problem(MemoryRows(worlds[0].A), responses, weights, levels, unknown_mean=unknown_mean)
+        return problem if floor is None else problem.floored(floor)
+
+    return build

@@ -77,10 +77,10 @@ def test_the_order_of_the_samples_does_not_matter(world, model, seed):
     assert distance(again.signal_, model.signal_, relative=True) < SAME
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1e6])
-def test_the_scale_of_the_signal_does_not_matter(world, model, scale):
-    again = RobustPhaseRetrieval(0.1).fit(world.A, scale**2 * world.y)
-    assert distance(again.signal_ / scale, model.signal_, relative=True) < SAME
+def test_the_scale_of_the_signal_does_not_matter(world, model):
+    for scale in (1e-6, 1e6):
+        again = RobustPhaseRetrieval(0.1).fit(world.A, scale**2 * world.y)
+        assert distance(again.signal_ / scale, model.signal_, relative=True) < SAME, scale
 
 
 @settings(max_examples=20, deadline=None)
@@ -103,18 +103,18 @@ def test_complex_passes_agree_with_real_ones_where_nothing_is_imaginary(seed, co
         assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("noise_mean", ["zero", "unknown"])
 @pytest.mark.parametrize("attack", ["none", "decoy", "huge", "leverage", "gradient_push"])
-def test_complex_signals_are_recovered_as_real_ones_are(attack, noise_mean):
-    mean = 3.0 if noise_mean == "unknown" else 0.0
-    world = make_world(40, 2400, contamination=0.1, attack=attack, noise_mean=mean, field="complex", seed=1)
-    with warnings.catch_warnings():
-        if attack == "gradient_push":
-            # Its responses lie where bad ones and the tail of the noise can hardly be told apart, and the noise law may go on
-            # moving without moving the signal much.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-        model = RobustPhaseRetrieval(0.1, noise_mean=noise_mean).fit(world.A, world.y)
-    # 2n = 80 real unknowns and σ = 0.5: least squares on the clean samples has about 0.1.
-    assert distance(model.signal_, world.truth, relative=True) < 0.18
-    if noise_mean == "unknown":
-        assert model.noise_mean_ == pytest.approx(3.0, abs=0.3)
+def test_complex_signals_are_recovered_as_real_ones_are(attack):
+    for noise_mean, mean in (("zero", 0.0), ("unknown", 3.0)):
+        for seed in (1, 2):
+            case = f"{noise_mean} mean, seed {seed}"
+            world = make_world(40, 2400, contamination=0.1, attack=attack, noise_mean=mean, field="complex", seed=seed)
+            with warnings.catch_warnings():
+                if attack == "gradient_push":
+                    # Its responses lie where bad ones and the tail of the noise can hardly be told apart, and the noise law
+                    # may go on moving without moving the signal much.
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                model = RobustPhaseRetrieval(0.1, noise_mean=noise_mean).fit(world.A, world.y)
+            # 2n = 80 real unknowns and σ = 0.5: least squares on the clean samples has about 0.1.
+            assert distance(model.signal_, world.truth, relative=True) < 0.18, case
+            assert model.noise_mean_ == pytest.approx(mean, abs=0.3), case

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.simulate import make_world
@@ -19,13 +18,13 @@ def precision_and_recall(attack, seed):
     return both / flags.sum(), both / world.touched.sum()
 
 
-@pytest.mark.parametrize("attack", IDENTIFIABLE)
-def test_bad_samples_that_can_be_told_are_flagged_and_few_others(attack):
-    # Two worlds; over ten of each attack the worst precision was 0.92 and the worst recall 1.
-    for seed in range(2):
-        precision, recall = precision_and_recall(attack, seed)
-        assert precision > 0.85
-        assert recall > 0.95
+def test_bad_samples_that_can_be_told_are_flagged_and_few_others():
+    # Two worlds each; over ten of each attack the worst precision was 0.92 and the worst recall 1.
+    for attack in IDENTIFIABLE:
+        for seed in range(2):
+            precision, recall = precision_and_recall(attack, seed)
+            assert precision > 0.85, f"{attack}, seed {seed}"
+            assert recall > 0.95, f"{attack}, seed {seed}"
 
 
 def test_most_samples_of_a_loud_decoy_are_flagged():
@@ -40,13 +39,14 @@ def test_clean_data_is_hardly_flagged(clean):
     assert RobustPhaseRetrieval(0.1).fit(*clean).flag_samples(threshold=0.0).sum() == 0
 
 
-@pytest.mark.parametrize("level", [0.05, 0.1, 0.2, 0.3])
-def test_an_unknown_level_is_found(level):
-    # One world per level; the level is found to 0.03 in the median over worlds, and here in each.
-    world = make_world(20, 1500, contamination=level, attack="leverage", seed=1)
-    model = RobustPhaseRetrieval("auto").fit(*world)
-    assert abs(model.contamination_ - level) < 0.04
-    assert distance(model.signal_, world.truth, relative=True) < 0.1
+def test_an_unknown_level_is_found():
+    # The level is found to 0.03 in the median over worlds, and here in each.
+    for level in (0.05, 0.1, 0.2, 0.3):
+        for seed in (1, 2):
+            world = make_world(20, 1500, contamination=level, attack="leverage", seed=seed)
+            model = RobustPhaseRetrieval("auto").fit(*world)
+            assert abs(model.contamination_ - level) < 0.04, f"level {level}, seed {seed}"
+            assert distance(model.signal_, world.truth, relative=True) < 0.1, f"level {level}, seed {seed}"
 
 
 def test_not_knowing_the_level_does_no_harm_on_clean_data(clean):

@@ -57,12 +57,13 @@ def test_an_operator_gives_what_its_matrix_gives(wrap, field, mean):
     assert np.mean(operator.flag_samples() != flags) < 0.005
 
 
-@pytest.mark.parametrize("size", [1e-4, 1.0, 1e4])
-def test_rows_may_have_any_size(size):
+def test_rows_may_have_any_size():
     w = world("complex")
-    model = rp.RobustPhaseRetrieval(0.1).fit(aslinearoperator(size * w.A), w.y)
-    assert error(size * model.signal_, w.truth) < 0.1
-    assert_allclose(model.predict(aslinearoperator(size * w.A)), np.abs(size * w.A @ model.signal_) ** 2, rtol=1e-10)
+    for size in (1e-4, 1.0, 1e4):
+        operator = aslinearoperator(size * w.A)
+        model = rp.RobustPhaseRetrieval(0.1).fit(operator, w.y)
+        assert error(size * model.signal_, w.truth) < 0.1, size
+        assert_allclose(model.predict(operator), np.abs(size * w.A @ model.signal_) ** 2, rtol=1e-10, err_msg=f"{size}")
 
 
 def test_every_attribute_is_set():
@@ -110,13 +111,14 @@ def test_missing_responses_are_dropped():
     assert not model.weights_[[3, 500]].any()
 
 
-@pytest.mark.parametrize("attack", ["huge", "decoy_in_place", "permute", "erase"])
-def test_attacks_on_responses_are_withstood(attack):
-    w = world("complex", n=30, m=1200, attack=attack, seed=1)
-    clean = world("complex", n=30, m=1200, attack="none", seed=1)
-    reached = rp.RobustPhaseRetrieval(0.1).fit(aslinearoperator(w.A), w.y).signal_
-    unspoilt = rp.RobustPhaseRetrieval(0.1).fit(aslinearoperator(clean.A), clean.y).signal_
-    assert error(reached, w.truth) < 1.5 * error(unspoilt, clean.truth)
+def test_attacks_on_responses_are_withstood():
+    for seed in (1, 2):
+        clean = world("complex", n=30, m=1200, attack="none", seed=seed)
+        unspoilt = rp.RobustPhaseRetrieval(0.1).fit(aslinearoperator(clean.A), clean.y).signal_
+        for attack in ("huge", "decoy_in_place", "permute", "erase"):
+            w = world("complex", n=30, m=1200, attack=attack, seed=seed)
+            reached = rp.RobustPhaseRetrieval(0.1).fit(aslinearoperator(w.A), w.y).signal_
+            assert error(reached, w.truth) < 1.5 * error(unspoilt, clean.truth), f"{attack}, seed {seed}"
 
 
 def diffraction(side, masks, kind, seed, background=0.0):

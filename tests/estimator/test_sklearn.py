@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.estimator import RobustPhaseRetrieval as FromModule
+from robustphase.estimator import fitting
 from robustphase.simulate import make_world
 
 #: Checks that may fail, and why: none. Complex responses are refused in scikit-learn's words; complex covariates with real
@@ -87,10 +89,10 @@ def test_the_input_is_not_changed(world):
     assert_array_equal(A, world.A)
 
 
-@pytest.mark.parametrize("random_state", [None, 0, np.int64(7), np.random.RandomState(5)])
-def test_every_kind_of_seed_is_accepted(world, random_state):
-    model = RobustPhaseRetrieval(random_state=random_state).fit(*world)
-    assert error(model, world) < 0.1
+def test_every_kind_of_seed_is_accepted(world):
+    for random_state in (None, 0, np.int64(7), np.random.RandomState(5)):
+        model = RobustPhaseRetrieval(random_state=random_state).fit(*world)
+        assert error(model, world) < 0.1, random_state
 
 
 def test_works_in_a_pipeline_and_under_model_selection(clean):
@@ -261,13 +263,10 @@ class TestConvergenceWarning:
         assert caught[0].filename == __file__
 
     @staticmethod
-    def never_settle(monkeypatch, **changes):
-        import dataclasses
-
-        from robustphase.estimator import estimator
-
+    def never_settle(monkeypatch, contamination):
         def restless(*args, **kwargs):
-            return dataclasses.replace(recover(*args, **kwargs), converged=False, **changes)
+            found = recover(*args, **kwargs)
+            return replace(found, converged=np.zeros(1, bool), contaminations=np.array([contamination]))
 
-        recover = estimator.recover
-        monkeypatch.setattr(estimator, "recover", restless)
+        recover = fitting.recover
+        monkeypatch.setattr(fitting, "recover", restless)

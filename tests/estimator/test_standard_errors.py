@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 
 from robustphase import RobustPhaseRetrieval
 from robustphase.estimator.standard_errors import influence_slopes
+from robustphase.likelihood import NoiseModel, e_step
 from robustphase.rows import as_source
 from robustphase.simulate import make_world
 
@@ -55,20 +56,20 @@ def test_they_scale_with_the_signal_and_shrink_with_the_sample():
 
 @pytest.mark.parametrize(("degrees", "skew"), [(2.5, 1.0), (4.0, 3.0), (40.0, 0.5)])
 def test_slopes_are_the_derivative_of_the_influence(rng, degrees, skew):
-    scale, density, share = 0.7, 0.05, 0.1
-    residuals = scale * rng.standard_t(3, 500)
+    noise = NoiseModel(*(np.array([value]) for value in (0.7, 1 / degrees, np.log(skew), 0.1)))
+    residuals = (0.7 * rng.standard_t(3, 500))[:, None]
 
-    def law(r):
-        stretch = np.where(r > 0, skew, 1.0)
-        squares = (r / (stretch * scale)) ** 2
-        likely = (1 - share) * 2 / (1 + skew) / scale * (1 + squares / degrees) ** (-(degrees + 1) / 2)
-        clean = likely / (likely + share * density)
-        return clean, clean * (degrees + 1) / (degrees + squares) / stretch**2
+    def judged(r, spreads):
+        return e_step(r, spreads, np.full((500, 1), 0.05), np.ones((500, 1)), noise)
 
-    h = 1e-6
-    numeric = (law(residuals + h)[1] * (residuals + h) - law(residuals - h)[1] * (residuals - h)) / (2 * h)
-    inside = np.abs(residuals) > 2 * h
-    assert_allclose(influence_slopes(residuals, *law(residuals), scale)[inside], numeric[inside], atol=1e-5)
+    h, one = 1e-6, NoiseModel(*(part[0] for part in noise))
+    # With and without variances of the predictions, which are held while a residual moves.
+    for spreads in (np.zeros((500, 1)), 0.1 * rng.random((500, 1))):
+        up, down = (judged(residuals + d, spreads).weights * (residuals + d) for d in (h, -h))
+        seen, numeric = judged(residuals, spreads), (up - down)[:, 0] / (2 * h)
+        found = influence_slopes(residuals[:, 0], seen.clean[:, 0], seen.weights[:, 0], one)
+        inside = np.abs(residuals[:, 0]) > 2 * h
+        assert_allclose(found[inside], numeric[inside], atol=1e-5)
 
 
 def test_they_need_the_data_of_a_polished_fit(world):

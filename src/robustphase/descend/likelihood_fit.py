@@ -44,6 +44,7 @@ from robustphase.rows.passes import NUMBERS, abs2
 from robustphase.rows.source import Array
 
 _TINY = float(np.finfo(np.float64).tiny)
+_ROUNDING = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -204,6 +205,8 @@ def fit_likelihood(problem: Problem, state: State, stopping: Stopping, *, shape_
     last_pass = stopping.exact_passes if few else stopping.passes + stopping.exact_passes
     whole, finished, memory = problem, _Finished(state, m), Anderson()
     accepted: _Accepted | None = None
+    # Columns that have ended stay for a while, but only as company: an answer must not depend on when it leaves.
+    company = np.zeros(state.spreads.size, bool)
     for iteration in range(last_pass + 1):
         seen = likelihood_pass(problem, state)
         exact = iteration >= population_passes
@@ -211,21 +214,23 @@ def fit_likelihood(problem: Problem, state: State, stopping: Stopping, *, shape_
         last = 1.0 if accepted is None else float(accepted.relative.max())
         exact_tol = float(np.clip(3 * last, *FIT.inner_tol)) if exact else None
         accepted = _accept(problem, accepted, state, seen, memory, exact_tol, shape_free)
-        finished.note(accepted)
+        finished.note(accepted, ~company)
         settled, little = _settled(accepted, stopping, n / m)
         stuck = accepted.tries > FIT.tries
         # What still moves after many passes is often little against what noise leaves open.
         over = iteration == last_pass or (iteration + 1 == population_passes and bool((little | stuck).all()))
-        ended = np.ones_like(settled) if over else settled | stuck
-        if over or ended.sum() >= FIT.leave * ended.size:
-            # Where every sample looks bad there is no step left to take either, and that is no answer.
-            answered = (little | settled) & (accepted.seen.moments.mass > NEWTON.least)
-            finished.keep(ended, accepted, np.where(settled, 0, np.where(stuck, 1, 2)), answered)
-            if ended.all():
-                break
-            staying = ~ended
+        ended = (settled | stuck | over) & ~company
+        # Where every sample looks bad there is no step left to take either, and that is no answer.
+        answered = (little | settled) & (accepted.seen.moments.mass > NEWTON.least)
+        finished.keep(ended, accepted, np.where(settled, 0, np.where(stuck, 1, 2)), answered)
+        company = company | ended
+        if company.all():
+            break
+        if company.sum() >= FIT.leave * company.size:
+            staying = ~company
             memory.only(staying)
-            problem, accepted = problem.only(staying), accepted.only(staying)
+            finished.only(staying)
+            problem, accepted, company = problem.only(staying), accepted.only(staying), company[staying]
         state = _next_state(problem, accepted, memory, n)
     return finished.fit(whole)
 
@@ -282,7 +287,8 @@ def _plain_step(
     noise = m_step(state.noise, seen.statistics, problem.levels)
     if not shape_free:
         noise = noise._replace(tails=state.noise.tails, log_skews=state.noise.log_skews)
-    leverage = np.maximum(seen.statistics.leverage, NEWTON.least)
+    # A cloud that no sample holds grows to its bound, by a factor that overflows nothing.
+    leverage = np.maximum(seen.statistics.leverage, _ROUNDING)
     spreads = state.spreads * effective_unknowns(problem, state.signals) / leverage
     signals = state.signals + shortened(damping * step.signals, state.signals)
     target = State(signals, state.backgrounds + step.backgrounds, noise, spreads)
@@ -314,7 +320,9 @@ def _settled(accepted: _Accepted, stopping: Stopping, unknowns_per_sample: float
     fraction = stopping.resolution * noise
     settled = (relative < 1e-12) | (steady & (relative < stopping.tol) & (relative < fraction))
     little = settled | (relative < FIT.resolution * np.minimum(noise * np.sqrt(unknowns_per_sample), 1.0))
-    return settled, little
+    # Where every sample counts as bad there is no step either.
+    seeing = accepted.seen.moments.mass > 0
+    return settled & seeing, little & seeing
 
 
 def _next_state(problem: Problem, accepted: _Accepted, memory: Anderson, n: int) -> State:
@@ -357,12 +365,16 @@ class _Finished:
         self._moves: list[float] = []
         self._merits: list[Array] = []
 
-    def note(self, accepted: _Accepted) -> None:
+    def note(self, accepted: _Accepted, moving: Array) -> None:
         """Remember the merits of all columns that are still on their way."""
         merits = np.full(self._converged.size, np.nan)
-        merits[self._places] = accepted.seen.merit
+        merits[self._places[moving]] = accepted.seen.merit[moving]
         self._merits.append(merits)
-        self._moves.append(float(accepted.relative.max()))
+        self._moves.append(float(accepted.relative[moving].max()))
+
+    def only(self, columns: Array) -> None:
+        """Go on with some of the columns."""
+        self._places = self._places[columns]
 
     def keep(self, ended: Array, accepted: _Accepted, reasons: Array, converged: Array) -> None:
         """Put the columns that have ended into their places."""
@@ -370,7 +382,6 @@ class _Finished:
         self._point[:, places] = as_point(accepted.state)[:, ended]
         self._projections[:, places] = accepted.seen.projections[:, ended]
         self._converged[places], self._reasons[places] = converged[ended], reasons[ended]
-        self._places = self._places[~ended]
 
     def fit(self, problem: Problem) -> LikelihoodFit:
         """All columns together, judged by their noise models."""

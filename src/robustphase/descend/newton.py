@@ -92,6 +92,8 @@ def newton_step(signals: Array, moments: Moments, *, fit_background: bool) -> St
 def inverse_curvature(signals: Array, vectors: Array, tangential: Array, radial: Array) -> Array:
     """``H⁻¹ v`` for curvatures that are one number across each signal and another along it."""
     power = np.maximum(abs2(signals).sum(axis=0), _TINY)
+    # Samples without any weight have no curvature, and their vectors are zero.
+    tangential, radial = np.maximum(tangential, _TINY), np.maximum(radial, _TINY)
     share = np.vecdot(signals.T, vectors.T) / power
     solved: Array = vectors / tangential + signals * (share * (1 / radial - 1 / tangential))
     return solved

@@ -13,7 +13,7 @@ The signal is not one point but a small cloud around x, in which predictions hav
 fit, in units of the noise); ρ is its size, and the last term its entropy. So M is a lower bound of the likelihood integrated
 over the signal, as in variational EM: with normal noise it yields the unbiased variance ``Σr²/(m − d)`` where plain
 likelihood would yield ``Σr²/m``. The bounds: π at most the stated contamination, 1/ν and σ₊/σ₋ within those of the noise
-model, and d at most W/2.
+model, d at most W/2, and ρ at most σ₋σ₊: where every sample counts as bad, only the entropy is left, and grows without bound.
 
 One pass weighs every sample under the present model (e-step) and sums M, its gradient, and what the m-step needs.
 
@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import derived, numeric
+from robustphase.constants import derived
 from robustphase.descend.newton import NEWTON, Moments
 from robustphase.likelihood import NoiseModel, e_step
 from robustphase.likelihood.noise_model import NOISE, Statistics
@@ -44,9 +44,7 @@ class ObjectiveOptions:
     """Constants of the objective."""
 
     most_leverage: float = derived(0.5, "largest d/W: with fewer than two samples per unknown noise and signal are one")
-    largest_spread: float = numeric(
-        1e30, "largest ρ: that of a signal that vanishes, and has no leverage, grows without end"
-    )
+    largest_cloud: float = derived(1.0, "largest ρ/(σ₋σ₊): that of d = W/2 where half of the samples are bad")
 
 
 OBJECTIVE = ObjectiveOptions()
@@ -152,4 +150,5 @@ def as_state(point: Array, n: int, most: Array) -> State:
         np.clip(log_skews, -limit, limit),
         np.clip(mixing, NOISE.least_share, np.maximum(most, NOISE.least_share)),
     )
-    return State(point[:n], backgrounds, noise, np.exp(np.minimum(spreads, np.log(OBJECTIVE.largest_spread))))
+    largest = np.log(OBJECTIVE.largest_cloud * noise.scales**2 * noise.skews)
+    return State(point[:n], backgrounds, noise, np.exp(np.minimum(spreads, largest)))

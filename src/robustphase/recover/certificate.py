@@ -170,9 +170,9 @@ def vouched(answers: Answers, gradients: Gradients, levels: Array) -> Certificat
     )
     offsets = np.linalg.norm(displacements, axis=0)
     variances = np.maximum(np.nan_to_num(gradients.top_variances, nan=0.0, posinf=0.0), 0.0)
-    allowed = (
-        CERTIFICATE.constant * np.sqrt(np.maximum(levels, 1.0 / m) * variances) / (CERTIFICATE.curvature * norms**2)
-    )
+    # The gradients of a signal of zero vanish, and the curvature with them.
+    curvatures = np.maximum(CERTIFICATE.curvature * norms**2, _TINY)
+    allowed = CERTIFICATE.constant * np.sqrt(np.maximum(levels, 1.0 / m) * variances) / curvatures
     outside = (offsets > allowed) & (offsets > CERTIFICATE.rounding * norms)
     excess = np.where(outside, 1.0 - allowed / np.maximum(offsets, _TINY), 0.0)
     return Certificates(

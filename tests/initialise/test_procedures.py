@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from robustphase.initialise import printed_start
-from robustphase.initialise.printed import _inner_b_c, _paired_view, top_eigenvector
+from robustphase.initialise import published_start
+from robustphase.initialise.procedures import _inner_b_c, _paired_view, top_eigenvector
 from robustphase.paper import pair_samples
 from robustphase.population import distance
 from robustphase.rows import MemoryRows
 from robustphase.simulate import make_world
 
 CONFIGURATIONS = pytest.mark.parametrize("configuration", ["mean", "covariance"])
+CASES = [(configuration, paired) for configuration in ("mean", "covariance") for paired in (False, True)]
 MODELS = pytest.mark.parametrize("paired", [False, True], ids=["zero mean", "unknown mean"])
 
 
 def start(world, **options):
     settings = {"contamination": world.contamination, "delta": 0.05, **options}
-    return printed_start(MemoryRows(world.A), world.y, **settings)
+    return published_start(MemoryRows(world.A), world.y, **settings)
 
 
 def world_for(paired, seed, **options):
@@ -49,16 +51,15 @@ def test_direction_and_scale_survive_a_loud_second_signal(configuration, paired)
         assert s.weights.shape == ((6000,) if paired else (12000,))
 
 
-@CONFIGURATIONS
-@MODELS
-def test_signal_and_responses_scale_together(configuration, paired):
-    world = world_for(paired, 0, m=3000)
-    one = start(world, configuration=configuration, paired=paired)
-    hundred = printed_start(
-        MemoryRows(world.A), 1e4 * world.y, contamination=0.002, delta=0.05, configuration=configuration, paired=paired
-    )
-    assert distance(hundred.signal, 100 * one.signal) < 1e-8 * 100
-    assert_allclose(hundred.weights, one.weights)
+def test_signal_and_responses_scale_together():
+    for configuration, paired in CASES:
+        case = f"{configuration}, {'paired' if paired else 'single'} samples"
+        world = world_for(paired, 0, m=3000)
+        one = start(world, configuration=configuration, paired=paired)
+        louder = replace(world, y=1e4 * world.y)
+        hundred = start(louder, configuration=configuration, paired=paired)
+        assert distance(hundred.signal, 100 * one.signal) < 1e-8 * 100, case
+        assert_allclose(hundred.weights, one.weights, err_msg=case)
 
 
 def test_the_reference_estimator_agrees_with_the_computable_one():
@@ -71,22 +72,15 @@ def test_the_reference_estimator_agrees_with_the_computable_one():
     assert exact.weights.shape == (2000,)
 
 
-@CONFIGURATIONS
-@pytest.mark.parametrize("paired", [False, True])
-def test_a_negative_scale_returns_zero_and_says_so(configuration, paired):
-    world = world_for(False, 1, m=2000, attack="none")
-    with pytest.warns(UserWarning, match=r"is -.* < 0, so the procedure returns zero, as printed"):
-        result = printed_start(
-            MemoryRows(world.A),
-            -world.y,
-            contamination=0.0,
-            delta=0.05,
-            configuration=configuration,
-            paired=paired,
-        )
-    assert result.squared_norm < 0
-    assert_allclose(result.signal, 0)
-    assert np.linalg.norm(result.direction) == pytest.approx(1)
+def test_a_negative_scale_returns_zero_and_says_so():
+    world = world_for(False, 1, m=2000, attack="none", contamination=0.0)
+    negative = replace(world, y=-world.y)
+    for configuration, paired in CASES:
+        with pytest.warns(UserWarning, match=r"is -.* < 0, so the procedure returns zero, as printed"):
+            result = start(negative, configuration=configuration, paired=paired)
+        assert result.squared_norm < 0, configuration
+        assert_allclose(result.signal, 0, err_msg=configuration)
+        assert np.linalg.norm(result.direction) == pytest.approx(1), configuration
 
 
 def test_pairing_doubles_the_contamination(monkeypatch):
@@ -96,7 +90,7 @@ def test_pairing_doubles_the_contamination(monkeypatch):
         told["level"] = contamination
         raise StopIteration
 
-    monkeypatch.setattr("robustphase.initialise.printed.column_means", spy)
+    monkeypatch.setattr("robustphase.initialise.procedures.column_means", spy)
     world = world_for(True, 0, m=200)
     for contamination, expected in ((0.1, 0.2), (0.3, 0.49)):
         with pytest.raises(StopIteration):
@@ -115,18 +109,15 @@ def test_the_pairs_are_never_made_but_the_numbers_are_theirs():
     assert_allclose(_inner_b_c(source), (b * c).sum(axis=1), atol=1e-12)
 
 
-@CONFIGURATIONS
-@MODELS
-def test_dropped_samples_have_no_say(configuration, paired):
-    world = world_for(paired, 3, m=3000, contamination=0.0)
-    A, y = world.A.copy(), world.y.copy()
-    dropped = np.zeros(3000, bool)
-    dropped[:600] = True
-    A[dropped], y[dropped] = 0.0, 0.0
-    result = printed_start(
-        MemoryRows(A), y, contamination=0.25, delta=0.05, configuration=configuration, paired=paired, dropped=dropped
-    )
-    assert_allclose(result.weights[:600], 0)
+def test_dropped_samples_have_no_say():
+    dropped = np.arange(3000) < 600
+    for configuration, paired in CASES:
+        world = world_for(paired, 3, m=3000, contamination=0.0)
+        zeroed = replace(world, A=np.where(dropped[:, None], 0.0, world.A), y=np.where(dropped, 0.0, world.y))
+        options = {"contamination": 0.25, "configuration": configuration, "paired": paired}
+        result = start(zeroed, dropped=dropped, **options)
+        assert_allclose(result.weights[:600], 0, err_msg=configuration)
+        assert result.weights[600:].max() > 0, configuration
 
 
 def test_complex_covariates_give_a_complex_start():

@@ -1,0 +1,70 @@
+"""Covariates against their known distribution: clean ones stay, clouds and impossible lengths go."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from robustphase.initialise.screening import (
+    largest_energy,
+    match_normal,
+    ordinary_lengths,
+    plausible_rows,
+    screen_covariates,
+    screen_directions,
+)
+from robustphase.rows import MemoryRows
+
+
+def test_screening_leaves_clean_covariates_alone_and_catches_a_cloud(rng):
+    A = rng.standard_normal((4000, 50))
+    assert screen_covariates(MemoryRows(A), np.ones(4000, bool)).mean() > 0.999
+    A[:400, 0] = 4.0 * rng.choice([-1, 1], 400)
+    weights = screen_covariates(MemoryRows(A), np.ones(4000, bool))
+    assert weights[:400].mean() < 0.15
+    assert weights[400:].mean() > 0.99
+
+
+def test_complex_covariates_are_screened_too(rng):
+    A = (rng.standard_normal((4000, 30)) + 1j * rng.standard_normal((4000, 30))) / np.sqrt(2)
+    assert screen_covariates(MemoryRows(A), np.ones(4000, bool)).mean() > 0.999
+    A[:400, 0] = 3.0
+    assert screen_covariates(MemoryRows(A), np.ones(4000, bool))[:400].mean() < 0.3
+
+
+def test_matching_moves_weights_only_where_there_is_too_much():
+    values = np.concatenate((np.random.default_rng(0).standard_normal(10000), np.full(500, 3.0)))
+    weights = match_normal(values, np.ones(10500))
+    assert weights[10000:].max() < 0.2
+    assert (weights[np.abs(values) < 1] == 1).all()
+
+
+def test_ordinary_lengths_are_those_of_chi_square_variables(rng):
+    assert ordinary_lengths((rng.standard_normal((5000, 8)) ** 2).sum(axis=1), 8, False).mean() > 0.999
+    assert not ordinary_lengths(np.array([8 * 9.0, 1e-3]), 8, False).any()
+
+
+def test_weights_only_shrink_and_rows_that_cannot_be_used_get_none(rng):
+    A, usable = rng.standard_normal((1000, 10)), np.ones(1000, bool)
+    A[:50, 3], usable[60:70] = 6.0, False
+    weights = screen_covariates(MemoryRows(A), usable)
+    assert 0 <= weights.min() <= weights.max() <= 1
+    assert not weights[60:70].any()
+    before = rng.random(1000)
+    assert (screen_directions(MemoryRows(A), before) <= before).all()
+
+
+def test_clean_rows_stay_below_the_edge_and_a_cloud_rises_above_it():
+    for seed in range(3):
+        A = np.random.default_rng(seed).standard_normal((2000, 60))
+        edge = largest_energy(60, np.ones(2000))
+        assert np.linalg.eigvalsh(A.T @ A / 2000)[-1] < edge, f"seed {seed}"
+        A[:200, 5] = 4.0
+        assert np.linalg.eigvalsh(A.T @ A / 2000)[-1] > edge, f"seed {seed}"
+
+
+def test_a_design_of_another_scale_is_used_whole_with_a_warning(rng):
+    with pytest.warns(UserWarning, match="whiten=True"):
+        weights, normal = plausible_rows(MemoryRows(10 * rng.standard_normal((300, 8))), np.arange(300) > 4)
+    assert not normal
+    assert weights.sum() == 295
