@@ -11,6 +11,7 @@ from robustphase.descend.likelihood_fit import FIT, Reason, Stopping, fit_likeli
 from robustphase.descend.objective import State
 from robustphase.experiments.oracle import oracle_least_squares
 from robustphase.likelihood import NoiseModel, initial_model
+from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.simulate import make_world
 
 FLOOR = 0.3
@@ -185,15 +186,23 @@ def test_few_samples_are_fitted_to_the_end(problem_of):
 
 def test_two_rounds_find_where_bad_responses_lie(problem_of):
     for seed in range(2):
-        world = make_world(20, 2000, contamination=0.1, attack="constant", noise="gaussian", seed=seed)
+        # Many samples, so that none can hide: all bad responses are the same, and elsewhere there are none.
+        world = make_world(10, 80_000, contamination=0.1, attack="constant", noise="gaussian", seed=seed)
         problem = problem_of(world)
         start = 1.1 * world.truth[:, None] / np.sqrt(problem.units)
         fit, fine = fit_signals(problem, start, np.zeros(1), np.array([0.5]))
         assert fit.converged.all(), f"seed {seed}"
-        # All bad responses are the same, so their density is high there and at its floor elsewhere.
-        assert np.median(fine.density[world.touched]) > 10 * np.median(fine.density[world.clean]), f"seed {seed}"
-        assert np.median(fine.density[world.clean]) == FIT.density_floor
+        assert np.quantile(fine.density[world.clean], 0.9) == DENSITY.floor, f"seed {seed}"
+        assert np.median(fine.density[world.touched]) > 5 * DENSITY.floor, f"seed {seed}"
         assert fit.clean[world.touched].max() < 0.5 < np.median(fit.clean[world.clean]), f"seed {seed}"
+
+
+def test_with_few_samples_bad_responses_may_hide_anywhere(problem_of):
+    world = make_world(20, 1000, contamination=0.05, attack="constant", noise="gaussian", seed=0)
+    problem = problem_of(world)
+    start = 1.1 * world.truth[:, None] / np.sqrt(problem.units)
+    _, fine = fit_signals(problem, start, np.zeros(1), np.array([0.5]))
+    np.testing.assert_array_equal(fine.density, np.maximum(problem.density, DENSITY.floor))
 
 
 def test_a_fit_holds_what_belongs_to_its_state(problem_of):

@@ -35,6 +35,7 @@ from robustphase.descend.objective import (
     as_point,
     as_state,
     effective_unknowns,
+    in_double,
     likelihood_pass,
 )
 from robustphase.likelihood import bad_density, e_step, initial_model, m_step
@@ -264,7 +265,7 @@ def _accept(
     new = _Accepted(state, seen, target, relative, tries)
     if last is None:
         return new
-    rounding = FIT.rounding[0 if tries.size == 1 else 1] * (1 + np.abs(last.seen.merit))
+    rounding = FIT.rounding[0 if in_double(tries.size) else 1] * (1 + np.abs(last.seen.merit))
     # Written so that a merit which is not a number counts as fallen.
     fell = ~(seen.merit >= last.seen.merit - rounding)
     if not fell.any():

@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import derived
+from robustphase.constants import budget, derived
 from robustphase.descend.newton import NEWTON, Moments
 from robustphase.likelihood import NoiseModel, e_step
 from robustphase.likelihood.noise_model import NOISE, Statistics
@@ -45,6 +45,7 @@ class ObjectiveOptions:
 
     most_leverage: float = derived(0.5, "largest d/W: with fewer than two samples per unknown noise and signal are one")
     largest_cloud: float = derived(1.0, "largest ρ/(σ₋σ₊): that of d = W/2 where half of the samples are bad")
+    double: int = budget(8, "most signals that are judged in double precision")
 
 
 OBJECTIVE = ObjectiveOptions()
@@ -99,16 +100,14 @@ def likelihood_pass(problem: Problem, state: State) -> Evaluation:
         sums = (adjoint_block(block, coefficients), mass, residual_sum, second, weights.sum(axis=0), *statistics)
         return Parts(sums=sums, rows=(projections,))
 
-    # Many signals are judged in single precision, where it is half of the work; for a single one it is next to nothing, but
-    # not the number of steps.
-    single = signals.shape[1] == 1
-    precision = np.float64 if single else np.float32
+    k = signals.shape[1]
+    precision = np.float64 if in_double(k) else np.float32
     per_row = (
         problem.responses,
         problem.density.astype(precision, copy=False),
         problem.weights.astype(precision, copy=False),
     )
-    suited: Kernel = InBulk(kernel) if single else in_slices(kernel, signals.shape[1])
+    suited: Kernel = InBulk(kernel) if k == 1 else in_slices(kernel, k)
     parts = problem.source.reduce(suited, per_row)
     gradient, mass, residual_sum, second, fourth, *sums = parts.sums
     statistics = Statistics(*sums)
@@ -116,6 +115,11 @@ def likelihood_pass(problem: Problem, state: State) -> Evaluation:
     entropy = effective_unknowns(problem, signals) / 2 * np.log(np.maximum(spreads, _TINY))
     merit = (statistics.log_likelihood + entropy) / statistics.mass
     return Evaluation(merit, Moments(gradient, mass, residual_sum, second, fourth), statistics, parts.rows[0])
+
+
+def in_double(k: int) -> bool:
+    """Whether k signals are judged in double precision: for few it is next to nothing, for many half of the work."""
+    return k <= OBJECTIVE.double
 
 
 def effective_unknowns(problem: Problem, signals: Array) -> Array:
