@@ -45,14 +45,14 @@ def near_start(oracle, relative=0.1):
 @pytest.mark.parametrize("mean_estimator", ["filter", "mmw"])
 @pytest.mark.parametrize(("algorithm", "paired"), [(algorithm_2, False), (algorithm_4, True)])
 def test_robust_descent_on_fresh_contaminated_batches_converges(algorithm, paired, mean_estimator):
-    # From a start at 0.1. Over 10 other seeds the error ends at 0.001 to 0.003 with deviation 0.001: the median of three runs
-    # is above 0.01 with probability below 1e-6.
+    # From a start at 0.1. Over 6 other seeds the error ends at 0.001 to 0.0035 with deviation 0.0007: the median of three
+    # runs is above 0.01 with probability below 1e-6.
     errors = []
     for seed in range(3):
         oracle = oracle_for(seed, paired=paired, contamination=0.01)
         x = algorithm(
             near_start(oracle),
-            oracle.batches(25, 2000),
+            oracle.batches(20, 1000),
             contamination=0.01,
             delta=0.05,
             mean_estimator=mean_estimator,
@@ -64,11 +64,11 @@ def test_robust_descent_on_fresh_contaminated_batches_converges(algorithm, paire
 
 @pytest.mark.parametrize(("algorithm", "paired"), [(algorithm_2, False), (algorithm_4, True)])
 def test_the_empirical_mean_is_enough_for_clean_batches_and_not_for_others(algorithm, paired):
-    clean, loud = (oracle_for(0, paired=paired, attack=attack, contamination=0.1) for attack in ("none", "decoy_loud"))
     options = {"contamination": 0.1, "delta": 0.05, "mean_estimator": "empirical"}
-    assert distance(algorithm(near_start(clean), clean.batches(25, 2000), **options), clean.truth) < 0.05
-    away = algorithm(near_start(loud), loud.batches(25, 2000), **options)
-    assert distance(away, loud.truth) > 0.2
+    for seed in range(3):
+        clean, loud = (oracle_for(seed, paired=paired, attack=a, contamination=0.1) for a in ("none", "decoy_loud"))
+        assert distance(algorithm(near_start(clean), clean.batches(25, 2000), **options), clean.truth) < 0.05
+        assert distance(algorithm(near_start(loud), loud.batches(25, 2000), **options), loud.truth) > 0.2
 
 
 def test_the_published_step_of_algorithm_4_warns_and_does_not_converge_where_the_corrected_one_does():
@@ -125,6 +125,18 @@ def test_the_step_of_algorithm_2_is_the_gradient_of_its_clean_batch_times_the_pu
     assert_allclose(x, start - eta * gradient)
 
 
+def test_one_step_of_algorithm_4_is_the_published_one_if_asked_for():
+    oracle = oracle_for(2, paired=True)
+    A, y = oracle.draw(500)
+    x = near_start(oracle)
+    b, c, upsilon = pair_samples(A, y)
+    r = (b @ x) * (c @ x) - upsilon
+    expected = x - 1024 / (1647 * x @ x) * (b.T @ (r * (c @ x)) + c.T @ (r * (b @ x))) / 250
+    with pytest.warns(UserWarning, match="erratum A3"):
+        found = algorithm_4(x, [(A, y)], contamination=0.02, mean_estimator="empirical", as_published=True)
+    assert_allclose(found, expected, rtol=1e-9)
+
+
 @pytest.mark.parametrize("algorithm", [algorithm_2, algorithm_4])
 def test_a_zero_start_stays_and_warns(algorithm):
     oracle = oracle_for(0)
@@ -142,13 +154,14 @@ def test_no_batches_mean_no_steps():
     ("procedure", "algorithm", "paired"), [(procedure_1, algorithm_2, False), (procedure_3, algorithm_4, True)]
 )
 def test_start_and_descent_together_recover_the_signal(procedure, algorithm, paired):
-    # Over 12 other seeds errors end at 0.001 to 0.003: 0.01 is missed by the median of three with probability below 1e-6.
+    # Over 6 other seeds errors end at 0.001 to 0.004, deviation 0.0008: the median of three misses 0.01 with probability
+    # below 1e-6.
     errors = []
     for seed in range(3):
         oracle = oracle_for(seed, paired=paired, contamination=0.002)
-        A, y = oracle.draw(12000)
+        A, y = oracle.draw(8000)
         start = procedure(A, y, contamination=0.002, delta=0.05, configuration="covariance")
-        x = algorithm(start, oracle.batches(20, 3000), contamination=0.002, delta=0.05)
+        x = algorithm(start, oracle.batches(16, 1500), contamination=0.002, delta=0.05)
         errors.append(distance(x, oracle.truth))
     assert np.median(errors) < 0.01
 
@@ -208,6 +221,7 @@ def test_cleaner_data_ask_for_more_iterations():
     counts = [iterations_for(ratio) for ratio in (0.01, 1, 10, 1000)]
     assert counts[0] == 1
     assert counts == sorted(counts)
-    assert counts[-1] == int(np.ceil(np.log(4000) / np.log(1 / 0.87)))
+    # The first step after which what is left of the start is a quarter of the noise.
+    assert 0.87 ** counts[-1] <= 1 / 4000 < 0.87 ** (counts[-1] - 1)
     with pytest.raises(ValueError, match="signal_to_noise must be positive, got 0"):
         iterations_for(0)

@@ -16,8 +16,17 @@ import numpy as np
 from robustphase.descend.robust_gradient import DescentRule, robust_descent
 from robustphase.initialise import published_start
 from robustphase.population import paper_step, step_as_published
+from robustphase.rows import as_source
 from robustphase.rows.source import Array
-from robustphase.validation import Samples, check_choice, check_contamination, check_fraction, check_samples
+from robustphase.validation import (
+    EXTRAORDINARY,
+    Samples,
+    check_choice,
+    check_contamination,
+    check_fraction,
+    check_responses,
+    check_samples,
+)
 
 __all__ = [
     "algorithm_2",
@@ -29,6 +38,8 @@ __all__ = [
     "split_batches",
 ]
 
+#: A signal longer than the start by this factor will not come back, and its powers soon overflow.
+DIVERGED = 1e6
 CONFIGURATIONS = ("mean", "covariance")
 
 
@@ -181,14 +192,32 @@ def _last_iterate(x0: Array, batches: Iterable[Any], rule: DescentRule) -> Array
             "the start is zero, where the gradient vanishes: the descent does not move.", UserWarning, stacklevel=3
         )
         return x
-    for step in robust_descent(x0, _checked(batches), rule):
+    checked = (_checked_batch(A, y, x0) for A, y in batches)
+    for t, step in enumerate(robust_descent(x0, checked, rule), start=1):
         x = step.signal
+        if not np.linalg.norm(x) <= DIVERGED * np.linalg.norm(x0):
+            warnings.warn(
+                f"the descent diverged: after {t} iterations the signal is {DIVERGED:.0e} times as long as the start. "
+                "Likely cause: rows of A that are not standard normal, or a start that is far too short.",
+                UserWarning,
+                stacklevel=3,
+            )
+            break
     return x
 
 
-def _checked(batches: Iterable[Any]) -> Iterator[Samples]:
-    for A, y in batches:
-        yield check_samples(A, y, nonfinite="drop", enough=False)
+def _checked_batch(A: Any, y: Any, x0: Array) -> Samples:
+    samples = check_samples(A, y, nonfinite="drop", enough=False)
+    if x0.shape != (samples.source.shape[1],):
+        raise ValueError(
+            f"x0 has shape {x0.shape} but A has {samples.source.shape[1]} columns; one entry for each is needed."
+        )
+    if not 1 / EXTRAORDINARY <= samples.peak <= EXTRAORDINARY:
+        raise ValueError(
+            f"the entries of A are of the order of {samples.peak:.0e}, and the constant steps of the algorithm are for "
+            f"standard normal rows. Divide A by {samples.peak:.0e}."
+        )
+    return samples
 
 
 def pair_samples(A: Any, y: Any) -> tuple[Array, Array, Array]:
@@ -196,7 +225,7 @@ def pair_samples(A: Any, y: Any) -> tuple[Array, Array, Array]:
 
     Only for reading along: the library never makes ``b`` and ``c``. An odd last sample is left out.
     """
-    rows, responses = np.asarray(A), np.asarray(y)
+    rows, responses = _arrays(A, y)
     pairs = len(responses) // 2
     top, bottom = rows[:pairs], rows[pairs : 2 * pairs]
     upsilon: Array = (responses[:pairs] - responses[pairs : 2 * pairs]) / 2
@@ -205,12 +234,19 @@ def pair_samples(A: Any, y: Any) -> tuple[Array, Array, Array]:
 
 def split_batches(A: Any, y: Any, T: int) -> Iterator[tuple[Array, Array]]:
     """Cut one sample into ``T`` disjoint batches of equal size, for data that cannot be drawn afresh."""
-    rows, responses = np.asarray(A), np.asarray(y)
+    rows, responses = _arrays(A, y)
     size = len(responses) // T if T >= 1 else 0
     if size == 0:
         raise ValueError(f"T must be between 1 and the number of samples, {len(responses)}, got {T}.")
     for t in range(T):
         yield rows[t * size : (t + 1) * size], responses[t * size : (t + 1) * size]
+
+
+def _arrays(A: Any, y: Any) -> tuple[Array, Array]:
+    """Covariates and responses that belong together, as they are."""
+    source = as_source(A)
+    check_responses(y, source.shape[0])
+    return np.asarray(A), np.asarray(y)
 
 
 def iterations_for(signal_to_noise: float, *, constant: float = 4.0, contraction: float = 0.87) -> int:

@@ -10,11 +10,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robustphase.rows import MaskedRows, OperatorRows, RowSource, as_source, extreme_rows, row_peaks
+from robustphase.rows import (
+    MaskedRows,
+    OperatorRows,
+    RescaledRows,
+    RowSource,
+    ScaledRows,
+    as_source,
+    extreme_rows,
+    row_peaks,
+)
+from robustphase.rows.opening import as_array
 from robustphase.rows.source import Array
 
-#: What to do with samples that hold NaN, infinities or numbers too large to work with.
+#: What to do with samples that hold NaN or infinities. Finite numbers of any size are contamination, survived as such.
 NONFINITE = ("raise", "drop")
+#: Rows with entries that many times smaller or larger than one are divided by their size before anything else.
+EXTRAORDINARY = 1e3
+#: A row whose largest entry is that many times larger than that of a typical row is contaminated.
+FAR_TOO_LONG = 1e7
+#: If no response is larger than this, their squares and the squared signal are lost among numbers that vanish.
+SMALLEST_RESPONSE = 1e-300
 
 
 class Samples(NamedTuple):
@@ -28,11 +44,14 @@ class Samples(NamedTuple):
         The responses; those of dropped samples are zero. For many signals of shape (m, p).
     dropped : ndarray of bool, of the same shape
         Samples that cannot be used, to be counted as contaminated.
+    peak : float
+        Median over the rows that are neither dropped nor zero of the largest entry. One if nobody has looked.
     """
 
     source: RowSource
     responses: Array
     dropped: Array
+    peak: float = 1.0
 
 
 def check_contamination(contamination: Any, *, allow_auto: bool = False) -> float | str:
@@ -72,7 +91,7 @@ def check_responses(responses: Any, count: int, *, many: bool = False) -> Array:
 
     NaN and infinities are left for :func:`check_samples` to judge.
     """
-    y = np.asarray(responses)
+    y = as_array(responses, name="y")
     if y.dtype.kind == "c":
         # A value and not a type error, in these words, because scikit-learn's users and checks know it so.
         raise ValueError(
@@ -102,8 +121,8 @@ def check_samples(
     responses : array-like of shape (m,), or (m, p) if there may be many signals
         ``y``.
     nonfinite : {"raise", "drop"}
-        What to do with samples that hold NaN, infinities, or entries so large that their powers overflow: raise an
-        error, or hide them and report them as dropped.
+        What to do with samples that hold NaN or infinities: raise an error, or hide them and report them as dropped.
+        Samples with finite entries so large that their powers overflow are dropped in either case.
     enough : bool, default=True
         Ask for at least as many samples as unknowns.
     many : bool, default=False
@@ -123,22 +142,71 @@ def check_samples(
             f"A has {m} rows and {n} columns: fewer samples than unknowns, and {few} determine the signal. "
             f"Collect at least {4 * n} samples, or check that A is not transposed."
         )
-    source, bad_rows = hide_extremes(source, nonfinite)
-    bad_responses = extreme_rows(np.abs(y), limit=largest_safe(np.dtype(np.float64)))
-    if nonfinite == "raise" and bad_responses.any():
-        raise ValueError(_nonfinite_message("y", "responses", bad_responses))
+    peak, bad_rows = 1.0, np.zeros(m, bool)
+    if isinstance(source, OperatorRows):
+        source.examine()
+    else:
+        peaks = row_peaks(source)
+        bad_rows = _judge(peaks, nonfinite, largest_safe(source.dtype), "A", "rows")
+        bad_rows |= _far_too_long(peaks, ~bad_rows)
+        peak = _typical_peak(peaks[~bad_rows], source.dtype)
+        source = MaskedRows(source, bad_rows) if bad_rows.any() else source
+    bad_responses = _judge(np.abs(y), nonfinite, largest_safe(y.dtype), "y", "responses")
+    largest = float(np.abs(y[~bad_responses]).max(initial=0.0))
+    if 0 < largest < SMALLEST_RESPONSE:
+        raise ValueError(
+            f"the largest response of y is {largest:.1e}, too small to compute with. Divide y by {largest:.0e}; the signal is "
+            f"then {largest**-0.5:.0e} times larger."
+        )
     if y.ndim == 2:
-        return _samples_of_many(source, y, bad_rows, bad_responses)
+        return _samples_of_many(source, y, bad_rows, bad_responses, peak)
     dropped = bad_rows | bad_responses
     if dropped.all():
         raise ValueError("every sample holds NaN, infinite or overflowing entries; nothing is left to work with.")
     # Rows of an operator cannot be hidden, and are finite; the weight of zero that goes with dropping is enough.
     if bad_responses.any() and not isinstance(source, OperatorRows):
         source = MaskedRows(source, bad_responses)
-    return Samples(source, np.where(dropped, 0.0, y), dropped)
+    return Samples(source, np.where(dropped, 0.0, y), dropped, peak)
 
 
-def _samples_of_many(source: RowSource, y: Array, bad_rows: Array, bad_responses: Array) -> Samples:
+def in_ordinary_units(samples: Samples) -> tuple[Samples, float]:
+    """Samples whose rows have entries of about one, and the number that their rows were divided by: mostly one.
+
+    Only rows whose entries are smaller or larger by ``EXTRAORDINARY`` are divided, by the root mean square of the entries of
+    a typical row; others are what the user means them to be. Signals belong to the rows: those of the divided rows are this
+    number times as long.
+    """
+    if 1 / EXTRAORDINARY <= samples.peak <= EXTRAORDINARY:
+        return samples, 1.0
+    lengths = np.sqrt(ScaledRows(RescaledRows(samples.source, samples.peak)).squared_distances())
+    size = samples.peak * float(np.median(lengths[lengths > 0])) / float(np.sqrt(samples.source.shape[1]))
+    return samples._replace(source=RescaledRows(samples.source, size), peak=samples.peak / size), size
+
+
+def _far_too_long(peaks: Array, usable: Array) -> Array:
+    """Which usable rows no design can have: their gradients, of fourth order in them, overflow single precision."""
+    some = peaks[usable & (peaks > 0)]
+    return usable & (peaks > FAR_TOO_LONG * np.median(some)) if some.size else np.zeros(peaks.size, bool)
+
+
+def _typical_peak(peaks: Array, dtype: np.dtype[Any]) -> float:
+    """Median of the largest entries of rows that can be used and are not zero; an error where they vanish."""
+    some = peaks[peaks > 0]
+    if peaks.size and not some.size:
+        raise ValueError(
+            f"all entries of A are zero (in {peaks.size} rows): there is nothing to recover a signal from. Check how A was read."
+        )
+    typical = float(np.median(some)) if some.size else 1.0
+    if typical < 1 / largest_safe(dtype):
+        unit = 10.0 ** np.floor(np.log10(typical))
+        raise ValueError(
+            f"the entries of A are of the order of {unit:.0e}, too small to compute with in {dtype.name}. "
+            f"Divide A by {unit:.0e}; the signal is then that much smaller."
+        )
+    return typical
+
+
+def _samples_of_many(source: RowSource, y: Array, bad_rows: Array, bad_responses: Array, peak: float) -> Samples:
     """Samples with one column of responses per signal; a row is hidden only if no signal can use it."""
     dropped = bad_rows[:, np.newaxis] | bad_responses
     lost = np.flatnonzero(dropped.all(axis=0))
@@ -147,23 +215,45 @@ def _samples_of_many(source: RowSource, y: Array, bad_rows: Array, bad_responses
             f"every response in column {int(lost[0])} of y is NaN, infinite or overflowing; nothing is left to work with. "
             "Leave that column out."
         )
-    return Samples(source, np.where(dropped, 0.0, y), dropped)
+    return Samples(source, np.where(dropped, 0.0, y), dropped, peak)
 
 
 def hide_extremes(source: RowSource, nonfinite: str, *, name: str = "A") -> tuple[RowSource, Array]:
-    """Refuse or hide the rows that cannot be computed with; return the source to use and which rows were hidden.
+    """Hide the rows that cannot be computed with; return the source to use and which rows were hidden.
+
+    Rows that hold NaN or infinities are refused if ``nonfinite`` says so. Rows with finite entries too large to compute with
+    are contaminated, whoever wrote them; but if most rows have such entries, it is the scale of the data, and an error says
+    what to divide by.
 
     Nobody can look at the rows of an operator, so its products are examined instead, and nothing is hidden.
     """
     if isinstance(source, OperatorRows):
         source.examine()
         return source, np.zeros(source.shape[0], bool)
-    bad = extreme_rows(row_peaks(source), limit=largest_safe(source.dtype))
+    bad = _judge(row_peaks(source), nonfinite, largest_safe(source.dtype), name, "rows")
+    return (MaskedRows(source, bad), bad) if bad.any() else (source, bad)
+
+
+def hide_nonfinite(source: RowSource, nonfinite: str, *, name: str = "A") -> tuple[RowSource, Array]:
+    """Refuse or hide the rows that hold NaN or infinities, and no others; see :func:`hide_extremes`."""
+    if isinstance(source, OperatorRows):
+        return hide_extremes(source, nonfinite, name=name)
+    bad = _judge(row_peaks(source), nonfinite, float(np.finfo(np.float64).max), name, "rows")
+    return (MaskedRows(source, bad), bad) if bad.any() else (source, bad)
+
+
+def _judge(sizes: Array, nonfinite: str, limit: float, name: str, what: str) -> Array:
+    """Which rows or responses of these sizes must be hidden (boolean, of the same shape), unless an error is due."""
+    bad = extreme_rows(sizes, limit=limit)
     if not bad.any():
-        return source, bad
-    if nonfinite == "raise":
-        raise ValueError(_nonfinite_message(name, "rows", bad))
-    return MaskedRows(source, bad), bad
+        return bad
+    broken = ~np.isfinite(sizes)
+    if nonfinite == "raise" and broken.any():
+        raise ValueError(_nonfinite_message(name, what, broken))
+    finite = sizes[~broken]
+    if np.count_nonzero(finite > limit) > 0.5 * finite.size:
+        raise ValueError(_scale_message(name, what, finite, limit))
+    return bad
 
 
 def largest_safe(dtype: np.dtype[Any]) -> float:
@@ -180,6 +270,18 @@ def largest_safe(dtype: np.dtype[Any]) -> float:
 def _nonfinite_message(name: str, what: str, bad: Array) -> str:
     first = int(np.flatnonzero(bad if bad.ndim == 1 else bad.any(axis=1))[0])
     return (
-        f"{int(bad.sum())} {what} of {name} hold NaN, infinite or overflowing entries (first: row {first}). "
+        f"{int(bad.sum())} {what} of {name} hold NaN or infinite entries (first: row {first}). "
         'Drop them, or pass nonfinite="drop" to count them as contaminated.'
+    )
+
+
+def _scale_message(name: str, what: str, sizes: Array, limit: float) -> str:
+    unit = 10.0 ** np.floor(np.log10(np.median(sizes)))
+    effect = {
+        "A": " The signal is then that much larger.",
+        "y": f" The signal is then {np.sqrt(unit):.0e} times smaller.",
+    }
+    return (
+        f"{np.count_nonzero(sizes > limit)} of {sizes.size} {what} of {name} are larger than {limit:.1e}, too large to compute "
+        f"with; so many are the scale of the data, not contamination. Divide {name} by {unit:.0e}.{effect.get(name, '')}"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 import warnings
@@ -34,6 +35,12 @@ WAYS = [
 @pytest.fixture(scope="module")
 def world():
     return rp.simulate.make_world(n=8, m=600, contamination=0.1, attack="leverage", noise_mean=1.0, seed=4)
+
+
+@pytest.fixture(scope="module")
+def straight(world):
+    """The default fit, never cut off."""
+    return fit(world, world.A)
 
 
 @pytest.fixture
@@ -128,7 +135,7 @@ def test_a_short_run_writes_no_pass(world, folder, monkeypatch):
     assert attempt(world, folder, interval=3600) is not None
 
 
-def test_what_waits_is_bounded(world, folder, monkeypatch):
+def test_what_waits_is_bounded(world, straight, folder, monkeypatch):
     monkeypatch.setattr(checkpoint, "MOST_WAITING", 50_000)
     written = []
     real = checkpoint.write_pass
@@ -138,9 +145,9 @@ def test_what_waits_is_bounded(world, folder, monkeypatch):
         real(path, number, call, parts)
 
     monkeypatch.setattr(checkpoint, "write_pass", watched)
-    assert_same(attempt(world, folder, interval=3600, keep=True)[0], fit(world, world.A))
+    assert_same(attempt(world, folder, interval=3600, keep=True)[0], straight)
     assert written == list(range(len(written)))
-    assert_same(attempt(world, folder)[0], fit(world, world.A))
+    assert_same(attempt(world, folder)[0], straight)
 
 
 def test_a_checkpoint_can_be_kept(world, folder):
@@ -150,7 +157,14 @@ def test_a_checkpoint_can_be_kept(world, folder):
     assert_same(first, again)
 
 
-@pytest.mark.parametrize("number", [0, 1, 13, 29])
+@pytest.fixture(scope="module")
+def cut_off(world, tmp_path_factory):
+    """What a run that died after thirty passes left."""
+    folder = tmp_path_factory.mktemp("cut_off") / "run"
+    assert attempt(world, folder, lives=30) is None
+    return folder
+
+
 @pytest.mark.parametrize(
     "harm",
     [
@@ -163,13 +177,15 @@ def test_a_checkpoint_can_be_kept(world, folder):
     ],
     ids=["missing", "empty", "half", "one byte short", "zeros", "one byte wrong"],
 )
-def test_a_harmed_pass_is_made_again(world, folder, number, harm):
-    assert attempt(world, folder, lives=30) is None
-    harm(folder / f"{number:06d}.pass")
-    model, recalled = attempt(world, folder, keep=True)
-    assert recalled == 29
-    assert_same(model, fit(world, world.A))
-    assert read_pass(folder / f"{number:06d}.pass", number) is not None
+def test_a_harmed_pass_is_made_again(world, straight, cut_off, tmp_path, harm, case):
+    for number in (0, 1, 13, 29):
+        folder = shutil.copytree(cut_off, tmp_path / str(number))
+        harm(folder / f"{number:06d}.pass")
+        with case(f"pass {number}"):
+            model, recalled = attempt(world, folder, keep=True)
+            assert recalled == 29
+            assert_same(model, straight)
+            assert read_pass(folder / f"{number:06d}.pass", number) is not None
 
 
 def test_what_a_kill_left_half_written_is_swept_away(world, folder):
@@ -250,13 +266,13 @@ def test_a_pass_that_is_made_again_is_as_private_as_before(world, folder):
     assert (folder / "000002.pass").stat().st_size > 0
 
 
-def test_a_folder_whose_problem_was_not_written_yet_is_begun_anew(world, folder):
+def test_a_folder_whose_problem_was_not_written_yet_is_begun_anew(world, straight, folder):
     folder.mkdir()
     (folder / ".problem.json.0123456789ab.tmp").write_bytes(b"{")
     (folder / "000000.pass").write_bytes(b"of unknown origin")
     model, recalled = attempt(world, folder)
     assert recalled == 0
-    assert_same(model, fit(world, world.A))
+    assert_same(model, straight)
 
 
 @pytest.mark.parametrize(
@@ -404,7 +420,7 @@ def test_two_processes_do_not_share_a_folder_and_the_dead_hold_none(folder):
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_full_disk_ends_the_keeping_and_not_the_fit(world, folder, monkeypatch, call):
+def test_a_full_disk_ends_the_keeping_and_not_the_fit(world, straight, folder, monkeypatch, call):
     assert attempt(world, folder, lives=5) is None
     real, left = getattr(os, call), [3]
 
@@ -420,7 +436,7 @@ def test_a_full_disk_ends_the_keeping_and_not_the_fit(world, folder, monkeypatch
             model, recalled = attempt(world, folder, keep=True)
     assert len(said) == 1
     assert recalled == 5
-    assert_same(model, fit(world, world.A))
+    assert_same(model, straight)
     assert not [name for name in os.listdir(folder) if name.startswith(".")]
     # What was kept before is still good.
     assert attempt(world, folder)[1] >= 6
@@ -440,7 +456,7 @@ def test_a_mistake_that_no_second_attempt_would_mend_leaves_no_folder(world, fol
     assert not folder.exists()
 
 
-def test_a_file_that_cannot_be_read_for_a_while_leaves_the_checkpoint(world, folder):
+def test_a_file_that_cannot_be_read_for_a_while_leaves_the_checkpoint(world, straight, folder):
     model = rp.RobustPhaseRetrieval()
 
     class Gone(Mortal):
@@ -457,7 +473,7 @@ def test_a_file_that_cannot_be_read_for_a_while_leaves_the_checkpoint(world, fol
         run(Gone(world.A, 20))
     model, recalled = run(MemoryRows(world.A))
     assert recalled == 9
-    assert_same(model, fit(world, world.A))
+    assert_same(model, straight)
 
 
 @pytest.mark.parametrize("state", [np.random.RandomState(0), np.random.default_rng(0)])

@@ -27,28 +27,28 @@ def all_rows(samples: StoredSamples) -> np.ndarray:
     return samples.covariates.read(0, samples.covariates.shape[0])
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_samples_truth_and_notes_come_back(suffix, dtype, rng, tmp_path):
-    A = (rng.standard_normal((30, 3)) + (1j * rng.standard_normal((30, 3)) if dtype[0] == "c" else 0)).astype(dtype)
-    y, truth = rng.random(30), A[0].astype(np.result_type(dtype, np.float64))
-    path = tmp_path / f"samples{suffix}"
+def test_samples_truth_and_notes_come_back(suffix, rng, tmp_path, case):
     notes = {
         "seed": np.int64(3),
         "attack": "<b>décoy</b>",
         "levels": np.array([0.1, 0.2]),
         "deep": {"a": [1, None, True]},
     }
-    save_samples(path, A, y, truth, **notes)
-    with open_samples(path) as samples:
-        assert_array_equal(all_rows(samples), A)
-        assert samples.covariates.dtype == A.dtype
-        assert_array_equal(samples.responses, y)
-        assert samples.responses.dtype == np.float64
-        assert_array_equal(samples.truth, truth)
-        assert samples.metadata == {**notes, "seed": 3, "levels": [0.1, 0.2]}
-        assert samples.path == path
-        assert samples.description.startswith(f"30 samples, 3 unknowns, {dtype}, ")
-        assert str(path) in repr(samples)
+    for dtype in DTYPES:
+        A = (rng.standard_normal((30, 3)) + (1j * rng.standard_normal((30, 3)) if dtype[0] == "c" else 0)).astype(dtype)
+        y, truth = rng.random(30), A[0].astype(np.result_type(dtype, np.float64))
+        path = tmp_path / f"{dtype}{suffix}"
+        save_samples(path, A, y, truth, **notes)
+        with case(dtype), open_samples(path) as samples:
+            assert_array_equal(all_rows(samples), A)
+            assert samples.covariates.dtype == A.dtype
+            assert_array_equal(samples.responses, y)
+            assert samples.responses.dtype == np.float64
+            assert_array_equal(samples.truth, truth)
+            assert samples.metadata == {**notes, "seed": 3, "levels": [0.1, 0.2]}
+            assert samples.path == path
+            assert samples.description.startswith(f"30 samples, 3 unknowns, {dtype}, ")
+            assert str(path) in repr(samples)
 
 
 def test_truth_and_notes_are_optional(stored, arrays):

@@ -1,7 +1,7 @@
 """The engine gives what it gave: answers of small worlds, kept in ``engine.json``.
 
-A change of these numbers is either a mistake or worth a sentence in the commit that makes it. ``python
-tests/golden/test_engine.py`` (or ``make golden``) writes the file anew.
+A change of these numbers is either a mistake or worth a sentence in the commit that makes it. ``make golden`` writes the file
+anew.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ from robustphase.means import METHODS, robust_mean
 from robustphase.means.estimate import RANDOMISED
 from robustphase.rows import MemoryRows, ScaledRows
 
-BAD_VALUES = [np.nan, np.inf, -np.inf, 1e150, 1e308]
+NOT_FINITE = [np.nan, np.inf, -np.inf]
+HUGE = [1e150, -1e308]
 
 
 @pytest.fixture
@@ -22,17 +23,33 @@ def points(rng):
 
 
 def test_one_bad_entry_is_an_error_that_names_its_row(points):
-    for value in BAD_VALUES:
+    for value in NOT_FINITE:
         points[17, 3] = value
-        with pytest.raises(
-            ValueError, match=r"1 rows of X hold NaN, infinite or overflowing entries \(first: row 17\)"
-        ):
+        with pytest.raises(ValueError, match=r"1 rows of X hold NaN or infinite entries \(first: row 17\)"):
             robust_mean(points, 0.1)
 
 
 @pytest.mark.parametrize("method", list(METHODS))
+def test_huge_finite_points_are_contamination_that_every_estimator_survives(points, method):
+    for value in HUGE:
+        spoilt = points.copy()
+        spoilt[:40] = value
+        found = robust_mean(spoilt, 0.1, method, random_state=0)
+        assert (found.weights[:40] == 0).all()
+        assert_allclose(found.location, robust_mean(points[40:], 0.1, method, random_state=0).location, atol=0.1)
+    single = points.astype(np.float32)
+    single[:40] = 1e30
+    assert np.linalg.norm(robust_mean(single, 0.1, method, random_state=0).location) < 0.5
+
+
+def test_most_points_huge_is_an_error_that_names_the_unit(points):
+    with pytest.raises(ValueError, match=r"400 of 400 rows of X are larger than .* Divide X by 1e\+\d+\.$"):
+        robust_mean(1e200 * points, 0.1)
+
+
+@pytest.mark.parametrize("method", list(METHODS))
 def test_dropped_rows_count_as_contamination_and_change_nothing_else(points, method):
-    for value in BAD_VALUES:
+    for value in NOT_FINITE + HUGE:
         spoilt = points.copy()
         spoilt[[17, 200, 399], [3, 0, 5]] = value
         found = robust_mean(spoilt, 0.1, method, nonfinite="drop", random_state=0)

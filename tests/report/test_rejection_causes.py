@@ -26,12 +26,14 @@ def test_every_bad_sample_is_rejected_for_what_was_done_to_it(diagnostics, spoil
     ("attack", "cause"),
     [("inflated_rows", "norm"), ("leverage", "direction"), ("huge", "residual"), ("overflow", "nonfinite")],
 )
-def test_attacks_are_told_apart(attack, cause):
-    # One world each; the shares were above 0.95 in ten.
-    world = rp.simulate.make_world(n=30, m=1500, attack=attack, seed=0)
-    e = FitDiagnostics.of(rp.RobustPhaseRetrieval(nonfinite="drop").fit(*world), *world)
-    rejected = rejection_causes(e)[world.touched]
-    assert (rejected == CAUSES.index(cause)).mean() > 0.9
+def test_attacks_are_told_apart(attack, cause, case):
+    # The shares were above 0.95 in ten worlds.
+    for seed in range(3):
+        world = rp.simulate.make_world(n=30, m=1500, attack=attack, seed=seed)
+        e = FitDiagnostics.of(rp.RobustPhaseRetrieval(nonfinite="drop").fit(*world), *world)
+        rejected = rejection_causes(e)[world.touched]
+        with case(seed):
+            assert (rejected == CAUSES.index(cause)).mean() > 0.9
 
 
 def test_counts_add_up(diagnostics, plain):
@@ -75,8 +77,14 @@ def test_a_dead_stretch_is_found(plain, rng):
     assert stretch.cause == "residual"
 
 
-@pytest.mark.parametrize("share", [0.0, 0.002, 0.05, 0.3])
-@pytest.mark.parametrize("m", [20, 60, 1000, 8000])
-def test_chance_makes_no_crowd(plain, rng, share, m):
-    # The rate of false alarms is below 1e-4 each, so 100 reports have one with a probability below 0.01.
-    assert not any(crowded_stretches(with_rejected(plain, rng.random(m) < share)) for _ in range(100))
+def test_chance_makes_no_crowd(plain, rng):
+    # One report in ten thousand may be wrong, so 1600 of them hold two false alarms with a probability below 0.012.
+    # (Measured: 2 in 90,000 reports of 1000 samples.)
+    alarms = [
+        (m, share)
+        for m in (20, 60, 1000, 8000)
+        for share in (0.0, 0.002, 0.05, 0.3)
+        for _ in range(100)
+        if crowded_stretches(with_rejected(plain, rng.random(m) < share))
+    ]
+    assert len(alarms) < 2, alarms

@@ -65,10 +65,11 @@ def test_scaling_is_exact_and_never_uses_sample_moments():
     assert_array_equal(draw_noise("student", 20, seed=0)[:10], small)
 
 
-@pytest.mark.parametrize("name", [name for name in NOISES if name != "none"])
-def test_only_the_seed_decides(name):
-    assert_array_equal(draw_noise(name, 50, seed=1), draw_noise(name, 50, seed=1))
-    assert not np.array_equal(draw_noise(name, 50, seed=1), draw_noise(name, 50, seed=2))
+def test_only_the_seed_decides(case):
+    for name in NOISES.keys() - {"none"}:
+        with case(name):
+            assert_array_equal(draw_noise(name, 50, seed=1), draw_noise(name, 50, seed=1))
+            assert not np.array_equal(draw_noise(name, 50, seed=1), draw_noise(name, 50, seed=2))
 
 
 def test_a_law_of_your_own_can_be_drawn():

@@ -53,7 +53,7 @@ def cauchy_least_squares(
     f_scale : float, optional
         c, in the units of y. Default: the scale of the residuals, estimated in turns with the signal.
     nonfinite : {"raise", "drop"}, default="raise"
-        Samples with NaN, infinities or overflowing numbers: raise an error, or leave them out.
+        Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
 
     Returns
     -------

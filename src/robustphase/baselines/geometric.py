@@ -59,7 +59,7 @@ def geometric_subgradient(
     decay : float, default=0.983
         Ratio of the lengths of two steps, between 0 and 1.
     nonfinite : {"raise", "drop"}, default="raise"
-        Samples with NaN, infinities or overflowing numbers: raise an error, or leave them out.
+        Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
 
     Returns
     -------

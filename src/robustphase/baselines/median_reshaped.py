@@ -56,7 +56,7 @@ def median_reshaped_wirtinger_flow(
     most_residual : float, default=3.0
         Residuals beyond this many medians are cut off.
     nonfinite : {"raise", "drop"}, default="raise"
-        Samples with NaN, infinities or overflowing numbers: raise an error, or leave them out.
+        Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
 
     Returns
     -------

@@ -55,7 +55,7 @@ def polyak_subgradient(
     optimal_loss : float, default=0.0
         f*, the smallest value of the loss, if known.
     nonfinite : {"raise", "drop"}, default="raise"
-        Samples with NaN, infinities or overflowing numbers: raise an error, or leave them out.
+        Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
 
     Returns
     -------

@@ -73,7 +73,7 @@ def prox_linear(
     max_inner : int, default=200
         Most ADMM iterations for each model.
     nonfinite : {"raise", "drop"}, default="raise"
-        Samples with NaN, infinities or overflowing numbers: raise an error, or leave them out.
+        Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
 
     Returns
     -------

@@ -55,7 +55,7 @@ def smoothed_l1(
         Where the loss turns from a square into an absolute value, in the units of y. Default: the scale of the residuals,
         estimated in turns with the signal.
     nonfinite : {"raise", "drop"}, default="raise"
-        Samples with NaN, infinities or overflowing numbers: raise an error, or leave them out.
+        Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
 
     Returns
     -------

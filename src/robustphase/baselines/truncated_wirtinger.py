@@ -53,7 +53,7 @@ def truncated_wirtinger_flow(
     random_state : int, Generator, RandomState or None, default=None
         Seed of the first guess of the start; None is as good as 0.
     nonfinite : {"raise", "drop"}, default="raise"
-        Samples with NaN, infinities or overflowing numbers: raise an error, or leave them out.
+        Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
 
     Returns
     -------

@@ -57,7 +57,7 @@ def wirtinger_flow(
     warm_up : float, default=0.0
         Time constant of the growing step, 330 in the paper; 0 for none.
     nonfinite : {"raise", "drop"}, default="raise"
-        Samples with NaN, infinities or overflowing numbers: raise an error, or leave them out.
+        Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
 
     Returns
     -------

@@ -45,7 +45,7 @@ CONSISTENCY = ConsistencyOptions()
 
 def consistent_samples(problem: Problem, fit: LikelihoodFit) -> Array:
     """Which samples lie in ranges that do not contradict the inner ones (boolean, shape (m, k))."""
-    powers = abs2(fit.state.signals).sum(axis=0)
+    powers = np.maximum(abs2(fit.state.signals).sum(axis=0), np.finfo(np.float64).tiny)
     weights = fit.weights * problem.weights
     noise = fit.state.noise
     columns = [

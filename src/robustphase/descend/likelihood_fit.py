@@ -21,6 +21,7 @@ import numpy as np
 from robustphase.constants import budget, empirical, numeric
 from robustphase.descend.acceleration import Anderson
 from robustphase.descend.newton import (
+    NEWTON,
     Step,
     gauss_newton_step,
     initial_damping,
@@ -224,7 +225,9 @@ def fit_likelihood(problem: Problem, state: State, stopping: Stopping, *, shape_
         # What still moves after many passes is often little against what noise leaves open.
         over = iteration == last_pass or (iteration + 1 == population_passes and bool((little | stuck).all()))
         ended = (settled | stuck | over) & ~company
-        finished.keep(ended, accepted, np.where(settled, 0, np.where(stuck, 1, 2)), little | settled)
+        # Where every sample looks bad there is no step left to take either, and that is no answer.
+        answered = (little | settled) & (accepted.seen.moments.mass > NEWTON.least)
+        finished.keep(ended, accepted, np.where(settled, 0, np.where(stuck, 1, 2)), answered)
         company = company | ended
         if company.all():
             break
@@ -288,7 +291,7 @@ def _exact_step(problem: Problem, state: State, projections: Array, tol: float) 
     """Gauss-Newton steps with the sample's own moments."""
     energy = abs2(projections)
     residuals = problem.responses - energy - state.backgrounds
-    rates = state.spreads / np.maximum(abs2(state.signals).sum(axis=0), _TINY)
+    rates = state.spreads / np.maximum(abs2(state.signals).sum(axis=0), NEWTON.least)
     seen = e_step(residuals, rates * energy, problem.density, problem.weights, state.noise)
     return gauss_newton_step(
         problem._replace(unknown_mean=True),
@@ -317,7 +320,7 @@ def _settled(accepted: _Accepted, stopping: Stopping, unknowns_per_sample: float
 def _next_state(problem: Problem, accepted: _Accepted, memory: Anderson, n: int) -> State:
     """The extrapolated step; where points were given up, the plain one or a fraction of it."""
     here, there = as_point(accepted.state), as_point(accepted.target)
-    power = abs2(accepted.state.signals).sum(axis=0)
+    power = np.maximum(abs2(accepted.state.signals).sum(axis=0), NEWTON.least)
     metric = np.vstack(
         (
             np.broadcast_to(1 / np.sqrt(power), (n, power.size)),
@@ -379,7 +382,7 @@ class _Finished:
         spreads = abs2(self._projections)
         residuals = problem.responses - spreads
         residuals -= state.backgrounds
-        spreads *= state.spreads / np.maximum(abs2(state.signals).sum(axis=0), _TINY)
+        spreads *= state.spreads / np.maximum(abs2(state.signals).sum(axis=0), NEWTON.least)
         clean, weights = np.empty_like(residuals), np.empty_like(residuals)
         # A slice at a time: what an e-step makes along the way is ten times as large as its result.
         step = max(FIT.rows, NUMBERS // residuals.shape[1])

@@ -32,6 +32,7 @@ class NewtonOptions:
     least_tangential: float = numeric(0.2, "least curvature across the signal over Σw‖x‖²; 2 for clean real samples")
     least_radial: float = numeric(0.3, "least curvature along the signal over Σw‖x‖²; 4 for clean real samples")
     stability: float = derived(1.9, "longest stable step over the largest curvature is 2; a little less")
+    least: float = numeric(1e-150, "smaller powers, masses and curvatures count as this: its square is still a number")
     longest: float = derived(0.5, "no step may be longer than this fraction of the signal: beyond, it may pass zero")
 
 
@@ -73,14 +74,15 @@ def initial_damping(m: int, unknowns: int) -> float:
 
 def newton_step(signals: Array, moments: Moments, *, fit_background: bool) -> Step:
     """Population-Newton steps, with the background profiled out where it is fitted."""
-    # Where no sample has any weight all sums are zero, and so is the step.
-    mass, second, fourth = np.maximum(moments.mass, _TINY), moments.second, moments.fourth
-    power = np.maximum(abs2(signals).sum(axis=0), _TINY)
+    second, fourth = moments.second, moments.fourth
+    # A candidate that vanishes or explains no sample has neither curvature nor gradient: it stays where it is.
+    mass, power = np.maximum(moments.mass, NEWTON.least), np.maximum(abs2(signals).sum(axis=0), NEWTON.least)
     # Half of the energy of a complex row lies in the phase, which changes nothing.
     tangential = (1.0 if np.iscomplexobj(signals) else 2.0) * second
     tangential = np.maximum(tangential, NEWTON.least_tangential * power * mass)
     profiled = second**2 / mass if fit_background else 0.0
     radial = np.maximum(2 * (fourth - profiled) / power, NEWTON.least_radial * power * mass)
+    tangential, radial = np.maximum(tangential, NEWTON.least), np.maximum(radial, NEWTON.least)
     shifts = moments.residual_sum / mass if fit_background else np.zeros_like(mass)
     # A background that moves takes Σ w s a from the gradient; for the population that is a multiple of the signal.
     gradient = moments.gradient - signals * (shifts * second / power)
@@ -125,9 +127,9 @@ def gauss_newton_step(
     source, fit_background = problem.source, problem.unknown_mean
     shares = weights / np.maximum(weights.sum(axis=0), _TINY)
     scaled = shares * projections
-    power, energy = abs2(signals).sum(axis=0), abs2(projections)
+    power, energy = np.maximum(abs2(signals).sum(axis=0), NEWTON.least), abs2(projections)
     second, fourth = (shares * energy).sum(axis=0), (shares * energy**2).sum(axis=0)
-    tangential = (2.0 if np.iscomplexobj(signals) else 4.0) * second
+    tangential = np.maximum((2.0 if np.iscomplexobj(signals) else 4.0) * second, NEWTON.least)
     radial = np.maximum(4 * (fourth - (second**2 if fit_background else 0.0)) / power, NEWTON.least_radial * tangential)
     k = signals.shape[1]
     if fit_background:

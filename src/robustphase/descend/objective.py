@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robustphase.constants import budget, derived
-from robustphase.descend.newton import Moments
+from robustphase.descend.newton import NEWTON, Moments
 from robustphase.likelihood import NoiseModel, e_step
 from robustphase.likelihood.noise_model import NOISE, Statistics
 from robustphase.problem import Problem, real_unknowns, select_columns
@@ -77,7 +77,7 @@ class Evaluation(NamedTuple):
 def likelihood_pass(problem: Problem, state: State) -> Evaluation:
     """The e-step, and the sums of objective, gradient and m-step: one pass."""
     signals, backgrounds, noise, spreads = state
-    power = np.maximum(abs2(signals).sum(axis=0), _TINY)
+    power = np.maximum(abs2(signals).sum(axis=0), NEWTON.least)
     rates = spreads / power
 
     def kernel(block: Array, y: Array, density: Array, w: Array) -> Parts:

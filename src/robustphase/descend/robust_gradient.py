@@ -83,6 +83,12 @@ def robust_descent(start: Array, batches: Iterable[Samples], rule: DescentRule) 
     """One robust step for every batch, beginning at ``start``, which is not zero."""
     x, gradient = start, None
     for samples in batches:
+        dropped = pairs_with(samples.dropped) if rule.paired else samples.dropped
+        if dropped.all():
+            what = "pair of samples" if rule.paired else "sample"
+            raise ValueError(
+                f"a batch holds no {what} that can be used. Make batches of more samples, or shuffle them."
+            )
         points = gradient_points(samples.source, samples.responses, x, paired=rule.paired)
         gradient = robust_gradient(
             points,
@@ -90,6 +96,7 @@ def robust_descent(start: Array, batches: Iterable[Samples], rule: DescentRule) 
             mean_estimator=rule.mean_estimator,
             start=gradient,
             random_state=rule.random_state,
+            dropped=dropped,
         )
         if rule.step_size is not None:
             move = rule.step_size * gradient.location
@@ -140,8 +147,12 @@ def robust_gradient(
     mean_estimator: str = "filter",
     start: MeanResult | None = None,
     random_state: Any = None,
+    dropped: Array | None = None,
 ) -> MeanResult:
-    """Robust mean of a cloud of gradients by any of the mean estimators; the filter warms up from ``start``."""
+    """Robust mean of a cloud of gradients by any of the mean estimators; the filter warms up from ``start``.
+
+    Gradients that are ``dropped`` count as contaminated: those of samples that read as zero would hold the mean back.
+    """
     if contamination == 0 and mean_estimator in ("filter", "mmw"):
         mean_estimator = "empirical"
     options: dict[str, Any] = {}
@@ -150,4 +161,11 @@ def robust_gradient(
         options |= {"start": start, "strict": True}
     if mean_estimator in RANDOMISED:
         options["random_state"] = random_state
-    return METHODS[mean_estimator](view, contamination, **options)
+    return METHODS[mean_estimator](view, contamination, dropped=dropped, **options)
+
+
+def pairs_with(marked: Array) -> Array:
+    """Which of the pairs (j, j + m // 2) hold a marked sample."""
+    pairs = marked.size // 2
+    spoilt: Array = marked[:pairs] | marked[pairs : 2 * pairs]
+    return spoilt

@@ -32,7 +32,7 @@ from robustphase.rows import RowSource, project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
-from robustphase.validation import Samples, check_samples, hide_extremes
+from robustphase.validation import Samples, check_samples, hide_nonfinite, in_ordinary_units
 
 #: Records that a stream keeps, so that its memory stays constant.
 LONGEST_HISTORY = 1000
@@ -70,7 +70,8 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     whiten : bool, default=False
         The design is Gaussian with unknown covariance: estimate it robustly and whiten the covariates first.
     nonfinite : {"raise", "drop"}, default="raise"
-        Samples with NaN, infinities or overflowing numbers: raise an error, or count them as contaminated.
+        Samples with NaN or infinities: raise an error, or count them as contaminated. Finite numbers of any size are
+        contamination, to be survived.
     random_state : int, RandomState or None, default=None
         Seed of first guesses, subsamples and random mean estimators; None is as good as 0, so that fits repeat.
     verbose : bool, default=False
@@ -213,7 +214,10 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             check_many_use(self)
         clock = clock.moved_to(samples.source) if samples.source is not source else clock
         start = check_start(self.init, samples.source)
-        back = None
+        back, (samples, size) = None, in_ordinary_units(samples)
+        if size != 1:
+            clock = clock.moved_to(samples.source)
+            start = start if start is None else size * start
         if self.whiten:
             samples, back = whitened(samples, level)
             clock = clock.moved_to(samples.source)
@@ -221,7 +225,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.history_ = []
         with single_threaded_blas():
             fitted = fit(samples, start, self._settings(level), clock, self._note)
-        self._copy(fitted, back, one=samples.responses.ndim == 1)
+        self._copy(fitted, back, size, one=samples.responses.ndim == 1)
         self.batches_seen_ = 1
         self.n_iter_ = len(self.history_)
         if fitted.message:
@@ -256,13 +260,18 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._seed = as_seed(self.random_state)
         samples = self._check_data(A, y, reset=False, enough=False)
         check_operator_use(self, samples, method="partial_fit")
+        samples, size = in_ordinary_units(samples)
+        self.signal_, self.initial_signal_ = size * self.signal_, size * self.initial_signal_
         clock, settings = Clock(samples.source), self._settings(level)
         used = self.contamination_ if isinstance(level, str) else level
         self.batches_seen_ += 1
-        if self.step == "paper":
-            self._published_step(samples, used, settings, clock)
-        else:
-            self._averaged_step(samples, used, settings, clock)
+        try:
+            if self.step == "paper":
+                self._published_step(samples, used, settings, clock)
+            else:
+                self._averaged_step(samples, used, settings, clock)
+        finally:
+            self.signal_, self.initial_signal_ = self.signal_ / size, self.initial_signal_ / size
         self._law_fitted = False
         del self.history_[:-LONGEST_HISTORY]
         self.n_iter_ += 1
@@ -283,8 +292,10 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "signal_")
         source = open_rows(A)
         validate_data(self, _named(A, source), reset=False, skip_check_array=True)
-        source, hidden = hide_extremes(source, self.nonfinite)
-        expected: Array = abs2(project(source, self.signal_.T)) + self.noise_mean_
+        source, hidden = hide_nonfinite(source, self.nonfinite)
+        # What is expected of a huge row may be more than a double can hold, and infinite then.
+        with np.errstate(over="ignore"):
+            expected: Array = abs2(project(source, self.signal_.T)) + self.noise_mean_
         expected[hidden] = np.nan
         return expected
 
@@ -376,12 +387,13 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         )
         return Settings(contamination=level, seed=self._seed, **{name: getattr(self, name) for name in names})
 
-    def _copy(self, fitted: Fitted, back: Array | None, *, one: bool) -> None:
-        """Take over what was found; for one signal without the axis of the signals."""
+    def _copy(self, fitted: Fitted, back: Array | None, size: float, *, one: bool) -> None:
+        """Take over what was found, in the units of the rows; for one signal without the axis of the signals."""
         found: Recovery = fitted.recovery
         signals, initial = fitted.signals, found.initial_signals
         if back is not None:
             signals, initial = back @ signals, back @ initial
+        signals, initial = signals / size, initial / size
 
         def plain(values: Array) -> Any:
             first = values[..., 0]

@@ -310,11 +310,13 @@ def _find_start(samples: Samples, level: float | str, settings: Settings) -> Arr
         return None
     return spectral_init(
         samples.source,
-        samples.responses,
+        # Dropped samples read as zero, and a zero would count as a response.
+        np.where(samples.dropped, np.nan, samples.responses),
         level,
         settings.noise_mean,
         settings.init,
         delta=settings.delta,
+        nonfinite="drop",
         random_state=settings.seed,
     ).signal
 

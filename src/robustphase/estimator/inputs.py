@@ -17,6 +17,7 @@ from sklearn.exceptions import DataConversionWarning
 from robustphase.initialise.start import METHODS as STARTS
 from robustphase.means import METHODS as MEAN_ESTIMATORS
 from robustphase.rows import OperatorRows, RowSource, as_source
+from robustphase.rows.opening import as_array
 from robustphase.rows.operators import is_operator
 from robustphase.rows.source import Array
 from robustphase.validation import NONFINITE, Samples, check_choice, check_contamination, check_fraction
@@ -116,7 +117,7 @@ def _holds_numbers(data: Any) -> bool:
 
 def _as_numbers(data: Any, name: str) -> Array:
     """A NumPy array of numbers, from lists, frames and arrays of objects."""
-    array = np.asarray(data)
+    array = as_array(data, name=name)
     if array.dtype.kind in "fciub":
         return array
     if array.dtype.kind != "O":

@@ -85,6 +85,11 @@ def published_start(
     unusable = np.zeros(source.shape[0], bool) if dropped is None else dropped
     # A pair needs both of its samples.
     spoilt = unusable[:count] | unusable[count : 2 * count] if paired else unusable
+    if spoilt.all():
+        raise ValueError(
+            f"none of the {count} pairs of samples (j, j + m // 2) can be used: one of each holds NaN, infinite or overflowing "
+            f"entries, or there is only one sample. At least {4 * n} good pairs are needed."
+        )
     epsilon = min(2 * contamination, 0.49) if paired else contamination
     differences = _half_differences(responses) if paired else responses
 

@@ -35,8 +35,8 @@ from robustphase.problem import Candidates, Problem, assumed_level, build_proble
 from robustphase.rows import OperatorRows, RowSource, TransformedRows, sweep
 from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
-from robustphase.spectra.covariance import robust_covariance, whitener
-from robustphase.validation import Samples, check_choice, check_contamination, check_samples
+from robustphase.spectra.covariance import Centred, covariance_of, whitener
+from robustphase.validation import Samples, check_choice, check_contamination, check_samples, in_ordinary_units
 
 METHODS = ("auto", "mean", "covariance", "spectral")
 
@@ -113,7 +113,8 @@ def spectral_init(
     delta : float, default=0.01
         Confidence parameter of the paper's procedures.
     nonfinite : {"raise", "drop"}, default="raise"
-        Samples with NaN, infinities or overflowing numbers: raise an error, or count them as contaminated.
+        Samples with NaN or infinities: raise an error, or count them as contaminated, as finite ones too large to compute
+        with always are.
     random_state : int, default=0
         Seed for first guesses and subsamples.
 
@@ -124,7 +125,7 @@ def spectral_init(
     level = check_contamination(contamination, allow_auto=True)
     check_choice("noise_mean", noise_mean, ("zero", "unknown"))
     check_choice("method", method, METHODS)
-    samples = check_samples(A, y, nonfinite=nonfinite)
+    samples, size = in_ordinary_units(check_samples(A, y, nonfinite=nonfinite))
     samples, back = whitened(samples, level) if whiten else (samples, None)
     unknown = noise_mean == "unknown"
     if method == "auto":
@@ -141,6 +142,7 @@ def spectral_init(
         signals, backgrounds, scores = signal[:, np.newaxis], np.zeros(1), np.zeros(1)
     if back is not None:
         signals = back @ signals
+    signals = signals / size
     return StartResult(signals[:, 0], signals.T, scores, backgrounds, weights, used)
 
 
@@ -232,8 +234,11 @@ def normalised(samples: Samples) -> tuple[Samples, float]:
 
 def whitened(samples: Samples, contamination: float | str) -> tuple[Samples, Array]:
     """Samples with robustly whitened covariates, and the matrix that takes signals back."""
-    covariance = robust_covariance(samples.source, contamination, assume_centered=True).covariance
-    matrix = whitener(covariance)
+    source, dropped = samples.source, samples.dropped
+    # Dropped rows read as zero. They are no points of the design, and as such would shrink its second moment.
+    usable: Array = ~np.asarray(_columns(dropped).all(axis=1))
+    centre = np.zeros(source.shape[1], np.result_type(source.dtype, np.float64))
+    matrix = whitener(covariance_of(Centred(source, centre, usable), contamination).covariance)
     return samples._replace(source=TransformedRows(samples.source, matrix)), matrix
 
 
@@ -269,7 +274,8 @@ def _single_start(
     source, responses = samples.source, samples.responses
     if method == "spectral":
         weights = (~samples.dropped).astype(np.float64)
-        return plain_spectral_start(source, responses), weights
+        # The mean response is that of the samples that have one.
+        return plain_spectral_start(source, responses) / np.sqrt(weights.mean()), weights
     start = published_start(
         source,
         responses,
@@ -277,5 +283,6 @@ def _single_start(
         delta=delta,
         configuration=method,
         paired=unknown_mean,
+        dropped=samples.dropped,
     )
     return start.signal, np.resize(start.weights, responses.size)

@@ -85,12 +85,14 @@ def compare(residuals: Array, density: Array, scales: Array, levels: Array) -> t
     """Weights of iterated least squares, and the ratio of the mixture to the density of bad responses; both (m, k)."""
     degrees, precision = COMPARISON.degrees, residuals.dtype
     peaks = ((1 - levels) * COMPARISON.peak / scales).astype(precision)
-    spread = residuals / scales.astype(precision)
-    spread *= spread
-    spread /= degrees
-    spread += 1
-    # In place: the arrays of all candidates are the largest of a fit. A square is many times as fast as a power.
-    ratio = spread * spread if degrees == 3.0 else spread ** ((degrees + 1) / 2)
+    # In place: the arrays of all candidates are the largest of a fit. A square is many times as fast as a power. A residual
+    # that overflows here, in single precision soon, has the density and the weight zero, as it should.
+    with np.errstate(over="ignore"):
+        spread = residuals / scales.astype(precision)
+        spread *= spread
+        spread /= degrees
+        spread += 1
+        ratio = spread * spread if degrees == 3.0 else spread ** ((degrees + 1) / 2)
     np.divide(peaks, ratio, out=ratio)
     ratio /= density
     weights = ratio / spread

@@ -172,7 +172,9 @@ def e_step(residuals: Array, spreads: Array, density: Array, weights: Array, mod
     # Few operations, and in place: with one column a block is so small that each of them costs more than its arithmetic.
     positive = residuals > 0
     stretch = np.where(positive, skews**-2, 1.0).astype(precision, copy=False)
-    base = (residuals / scales).astype(precision, copy=False)
+    # What single precision cannot hold is infinite until it is clipped.
+    with np.errstate(over="ignore"):
+        base = (residuals / scales).astype(precision, copy=False)
     np.clip(base, -NOISE.largest, NOISE.largest, out=base)
     base *= base
     base *= stretch
@@ -246,8 +248,9 @@ def classify(residuals: Array, spreads: Array, density: Array, weights: Array, m
     """
     # In units of the scale, because single precision, with which many columns have to do, has no room for all units.
     precision = np.float64 if residuals.shape[1] == 1 else np.float32
-    residuals = (residuals / model.scales).astype(precision)
-    spreads = (spreads / model.scales**2).astype(precision)
+    with np.errstate(over="ignore"):
+        residuals = (residuals / model.scales).astype(precision)
+        spreads = (spreads / model.scales**2).astype(precision)
     density, weights = (density * model.scales).astype(precision), weights.astype(precision)
     model = model._replace(scales=np.ones_like(model.scales))
     seen = e_step(residuals, spreads, density, weights, model)

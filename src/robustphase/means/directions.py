@@ -27,6 +27,7 @@ class DirectionOptions:
     powers: tuple[int, ...] = (0, 1, 2, 4)  # empirical: powers of the distance whose tilts guess the worst directions
     # empirical: frequencies of the ordinary directions; primes, so that none is a multiple of another
     frequencies: tuple[int, ...] = (17, 23, 29, 37, 43, 53, 61, 71)
+    nowhere: float = 1e-20  # numeric: points nearer to the centre, over the largest distance, are at it
     smallest_unit: float = 1e-60  # numeric: over the largest distance, whose fourth power can still be summed
     dependent: float = 1e-10  # numeric: relative length below which what is left of a vector is rounding
 
@@ -207,7 +208,10 @@ def wave_coefficients(keep: Array, distances: Array, frequencies: Array, phases:
     kept = np.flatnonzero(keep)
     angle = 2 * np.pi * rank_shares(distances[kept])[:, np.newaxis]
     signs = np.zeros((keep.size, frequencies.size))
-    signs[kept] = np.cos(angle * frequencies + phases) / np.maximum(distances[kept], ROUGH.smallest)[:, np.newaxis]
+    # A point at the centre has no direction to add, and the inverse of its distance is too large for single precision.
+    away = distances[kept] > max(OPTIONS.nowhere * float(distances[kept].max(initial=0.0)), ROUGH.smallest)
+    inverse = np.where(away, 1.0 / np.where(away, distances[kept], 1.0), 0.0)
+    signs[kept] = np.cos(angle * frequencies + phases) * inverse[:, np.newaxis]
     # Centred, so that the mean of the points plays no part.
     signs[kept] -= signs[kept].mean(axis=0)
     return signs

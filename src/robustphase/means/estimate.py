@@ -22,6 +22,7 @@ from robustphase.means.geometric_median import geometric_median_mean
 from robustphase.means.mmw import mmw_mean
 from robustphase.means.result import MeanResult
 from robustphase.rows import RowSource, ScaledRows, ShiftedRows, as_source, rows_at
+from robustphase.rows.opening import as_array
 from robustphase.rows.source import Array
 from robustphase.validation import NONFINITE, check_choice, check_contamination, check_fraction, hide_extremes
 
@@ -87,8 +88,8 @@ def robust_mean(
         Confidence parameter: the level used becomes ε' = ε + log(1/δ)/N, so that heavy-tailed data without
         contamination is estimated well with probability 1 − δ. Default: no such allowance.
     nonfinite : {"raise", "drop"}, default="raise"
-        What to do with points that hold NaN, infinities or numbers too large to square: raise an error, or give them
-        weight zero and count them as contamination.
+        What to do with points that hold NaN or infinities: raise an error, or give them weight zero and count them as
+        contamination, as finite points too large to square always are.
     random_state : int, RandomState or None
         Seed for the methods that draw random numbers: ``"mmw"`` and those with buckets.
 
@@ -113,6 +114,7 @@ def robust_mean(
     level = check_contamination(contamination, allow_auto=True)
     check_choice("method", method, tuple(METHODS))
     check_choice("nonfinite", nonfinite, NONFINITE)
+    X = as_array(X, name="X") if isinstance(X, (list, tuple)) else X
     flat = not isinstance(X, RowSource) and np.ndim(X) == 1
     source = as_source(np.asarray(X)[:, np.newaxis] if flat else X, name="X")
     level = confident_level(level, delta, source.shape[0])

@@ -37,6 +37,7 @@ class ExcessOptions:
     far: float = 8.0  # empirical: in standard deviations; points beyond are taken from balanced far ends too
     costly: float = 2.0  # derived: squares above twice the average; without such a point the mean has less variance
     most: float = 0.45  # derived: nearly half; beyond that nobody can tell good from bad
+    rounding: float = 1e-13  # numeric: projections that vary by less of their size are all the same
     distinct: float = 1e-12  # numeric: relative difference of numbers that are not copies of each other
 
 
@@ -142,6 +143,9 @@ def excess_of(values: Array, usual: float) -> Excess:
     median, variance = quartile_spread(values)
     explained = usual * variance
     actual = float(values.var())
+    if actual <= (OPTIONS.rounding * float(np.abs(values).max())) ** 2:
+        # The points are one point along this direction, up to roundings, which are nobody's outliers.
+        return Excess(1.0, median, explained)
     if explained > 0:
         return Excess(actual / explained, median, explained)
     # More than half of the points coincide along this direction: whatever varies at all is an excess.

@@ -37,6 +37,7 @@ class CertificateOptions:
     curvature: float = derived(2.0, "least curvature of the risk at the signal over ‖x‖² (Lemma 2.1, corrected)")
     depth: int = budget(5, "passes that look for the worst direction")
     rounding: float = numeric(1e-9, "relative displacements below it are roundings")
+    shortest: float = numeric(1e-150, "signals shorter than it count as that long: its square is still a number")
 
 
 CERTIFICATE = CertificateOptions()
@@ -158,7 +159,7 @@ def weighted_gradients(answers: Answers, keep: Array) -> Gradients:
 def vouched(answers: Answers, gradients: Gradients, levels: Array) -> Certificates:
     """The balls that robust means of the gradients vouch for, and the signals brought back into them."""
     signals, m = answers.signals, answers.responses.shape[0]
-    norms = np.maximum(np.linalg.norm(signals, axis=0), _TINY)
+    norms = np.maximum(np.linalg.norm(signals, axis=0), CERTIFICATE.shortest)
     noise_mean: Any = "unknown" if answers.unknown_mean else "zero"
     displacements = np.stack(
         [

@@ -18,6 +18,7 @@ from robustphase.constants import budget, empirical
 from robustphase.descend.candidate_steps import advance, at_rest, placed
 from robustphase.descend.consistency import consistent_samples
 from robustphase.descend.likelihood_fit import LikelihoodFit, fit_signals, refit
+from robustphase.descend.newton import relative_lengths
 from robustphase.initialise.start import (
     broad_start,
     normalised,
@@ -283,8 +284,8 @@ def _select(problem: Problem, candidates: Candidates, run: _Run) -> Selected:
 
     def note(before: Candidates, after: Candidates) -> None:
         best = int(np.argmax(after.scores))
-        move = np.linalg.norm(after.signals[:, best] - before.signals[:, best])
-        moved = float(move / np.linalg.norm(after.signals[:, best]))
+        signal, last = after.signals[:, [best]], before.signals[:, [best]]
+        moved = float(relative_lengths(signal - last, signal)[0])
         scale = float(after.scales[best]) * unit
         history.note("race", after.scores.size, float(after.scores[best]), moved, scale)
 

@@ -28,7 +28,7 @@ def assumption_section(diagnostics: FitDiagnostics) -> str:
         "The noise is independent of the covariates and has a finite fourth moment.",
     ]
     if p.get("nonfinite") == "drop":
-        items.append("Samples with NaN, infinite or overflowing numbers count as bad.")
+        items.append("Samples with NaN or infinite numbers count as bad.")
     if diagnostics.standard_errors is not None:
         items.append("Standard errors measure the noise, not what bad samples that pass for clean ones may have done.")
     return section("What was assumed", [tag("ul", [tag("li", escaped(item)) for item in items])])

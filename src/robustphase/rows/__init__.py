@@ -14,7 +14,8 @@ Three ideas, one module each:
 
 ``opening`` makes a source of what the user has: arrays, linear operators, whose rows nobody can look at (``operators``),
 files that are read ahead of the computation (``io``), and arrays on the workers of a cluster (``dask``). ``wrapped`` hides
-rows, turns them, or moves the origin. ``replay`` remembers the passes of a run, so that it can go on after it was cut off.
+rows, turns them, or changes unit or origin. ``replay`` remembers the passes of a run, so that it can go on after it was cut
+off.
 """
 
 from robustphase.rows.blocked import MemoryRows
@@ -35,7 +36,7 @@ from robustphase.rows.passes import (
 from robustphase.rows.replay import ReplayedRows
 from robustphase.rows.source import Parts, RowSource
 from robustphase.rows.views import ScaledRows
-from robustphase.rows.wrapped import MaskedRows, ShiftedRows, TransformedRows
+from robustphase.rows.wrapped import MaskedRows, RescaledRows, ShiftedRows, TransformedRows
 
 __all__ = [
     "DaskRows",
@@ -45,6 +46,7 @@ __all__ = [
     "OperatorRows",
     "Parts",
     "ReplayedRows",
+    "RescaledRows",
     "RowSource",
     "ScaledRows",
     "ShiftedRows",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from robustphase.rows.blocked import MappedRows, MemoryRows
 from robustphase.rows.dask.source import DaskRows
@@ -18,7 +19,7 @@ from robustphase.rows.io.npy import open_npy, open_npz
 from robustphase.rows.io.parquet import ParquetRows
 from robustphase.rows.io.zarr import ZarrRows, find_array, open_zarr
 from robustphase.rows.operators import OperatorRows, is_operator
-from robustphase.rows.source import RowSource
+from robustphase.rows.source import Array, RowSource
 
 #: Name of the covariates in files that hold several arrays.
 COVARIATES = "A"
@@ -63,7 +64,7 @@ def as_source(rows: Any, *, name: str = "A") -> RowSource:
         return DaskRows(rows)
     if is_operator(rows):
         return OperatorRows(rows)
-    array = rows if isinstance(rows, np.memmap) else np.asarray(rows)
+    array = rows if isinstance(rows, np.memmap) else as_array(rows, name=name)
     if array.dtype.kind not in "fciub":
         msg = f"{name} must hold numbers, got dtype {array.dtype}. Convert it, for example {name}.astype(float)."
         raise TypeError(msg)
@@ -73,6 +74,18 @@ def as_source(rows: Any, *, name: str = "A") -> RowSource:
     if 0 in array.shape:
         raise ValueError(f"{name} is empty: shape {array.shape}. At least one row and one column are needed.")
     return MappedRows(array) if isinstance(array, np.memmap) else MemoryRows(array)
+
+
+def as_array(values: Any, *, name: str) -> Array:
+    """A NumPy array of values that are dense and of one length, whatever they hold."""
+    if issparse(values):
+        raise TypeError(f"{name} is a sparse matrix, but dense data is required. Pass {name}.toarray().")
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} cannot be made into an array: {reason(error)}. Check that all of its rows have the same length."
+        ) from error
 
 
 def kind_of(path: str | os.PathLike[str]) -> str:

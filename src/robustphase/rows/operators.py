@@ -24,6 +24,8 @@ from robustphase.rows.threads import allowed_threads, run_in_threads, single_thr
 ROUNDINGS, LARGEST_DISAGREEMENT = 1e5, 0.01
 #: Random vectors from which the size of the rows is estimated.
 PROBES = 4
+#: Largest product that can be computed with further: its eighth power is a number.
+LARGEST_PRODUCT = 1e36
 
 
 def is_operator(thing: Any) -> bool:
@@ -172,6 +174,13 @@ class OperatorRows(RowSource):
                 backward = self._examined("rmatvec", self.operator.rmatvec(v), self.shape[1])
             except (NotImplementedError, AttributeError) as error:
                 raise TypeError(_no_adjoint(self.operator)) from error
+        largest = float(max(np.abs(forward).max(), np.abs(backward).max()))
+        if not (largest == 0 or 1 / LARGEST_PRODUCT <= largest <= LARGEST_PRODUCT):
+            wrong = "large" if largest > 1 else "small"
+            raise ValueError(
+                f"the products of A reach {largest:.1e} for a random vector, too {wrong} to compute with, and rows of an "
+                "operator cannot be dropped. Divide A by its scale, or restrict it to rows that are right."
+            )
         left, right = np.vdot(v, forward), np.vdot(backward, u)
         size = float(np.linalg.norm(forward) * np.linalg.norm(v))
         types = [product.dtype if product.dtype.kind in "fc" else np.float64 for product in (forward, backward)]

@@ -1,4 +1,4 @@
-"""Sources seen through a change of each block: rows hidden, turned, or seen from another origin.
+"""Sources seen through a change of each block: rows hidden, turned, in another unit, or seen from another origin.
 
 A wrapper composes its change with the kernel, so it works on any source, wherever the rows live. The composed kernel holds what
 the change needs and not the wrapper, so that it can be sent to where the rows are.
@@ -129,6 +129,33 @@ class TransformedRows(WrappedRows):
 
 def _turn(matrix: Array, block: Array, room: Array) -> Array:
     return np.dot(block, matrix, out=room)
+
+
+class RescaledRows(WrappedRows):
+    """Another source with every row divided by one number.
+
+    Parameters
+    ----------
+    source : RowSource
+        The rows.
+    size : float
+        What to divide by.
+    """
+
+    def __init__(self, source: RowSource, size: float) -> None:
+        super().__init__(source)
+        if not 0 < size < np.inf:
+            raise ValueError(f"size must be a positive finite number, got {size}")
+        self.size = size
+
+    def _change(self) -> Change:
+        return partial(_divide, self.size)
+
+
+def _divide(size: float, block: Array, room: Array) -> Array:
+    # The number in the precision of the block, so that single precision stays single.
+    np.divide(block, block.real.dtype.type(size), out=room)
+    return room
 
 
 class ShiftedRows(WrappedRows):

@@ -99,7 +99,8 @@ def robust_covariance(
     assume_centered : bool, default=False
         The points have mean zero; otherwise their robust mean is subtracted first.
     nonfinite : {"raise", "drop"}, default="raise"
-        What to do with rows that hold NaN, infinities or overflowing numbers.
+        What to do with rows that hold NaN or infinities: raise an error, or count them as contamination, as finite rows too
+        large to square always are.
 
     Returns
     -------
@@ -108,13 +109,17 @@ def robust_covariance(
     level = check_contamination(contamination, allow_auto=method == "filter")
     check_choice("method", method, ("filter", "minmax"))
     centred = centred_rows(X, level, assume_centered=assume_centered, nonfinite=nonfinite)
-    source, keep = centred.source, centred.usable
     if method == "minmax":
-        return _solve_minmax(source, keep, float(level), centred.location)
-    rounds, converged = 0, True
-    if level != 0:
-        plain = filter_points(ScaledRows(source), keep, level, options=SECOND_MOMENTS)
-        keep, more, settled = filter_whitened(source, plain.keep, level)
+        return _solve_minmax(centred.source, centred.usable, float(level), centred.location)
+    return covariance_of(centred, level)
+
+
+def covariance_of(centred: Centred, contamination: float | str) -> CovarianceResult:
+    """:func:`robust_covariance` by the filter, of rows that are centred already; rows that are not usable play no part."""
+    source, keep, rounds, converged = centred.source, centred.usable, 0, True
+    if contamination != 0:
+        plain = filter_points(ScaledRows(source), keep, contamination, options=SECOND_MOMENTS)
+        keep, more, settled = filter_whitened(source, plain.keep, contamination)
         rounds, converged = plain.rounds + more, plain.converged and settled
     covariance = second_moment(source, keep.astype(np.float64))
     return CovarianceResult(

@@ -83,7 +83,8 @@ def leading_eigenvector(
     assume_centered : bool, default=False
         The points have mean zero; otherwise their robust mean is subtracted first.
     nonfinite : {"raise", "drop"}, default="raise"
-        What to do with rows that hold NaN, infinities or overflowing numbers.
+        What to do with rows that hold NaN or infinities: raise an error, or count them as contamination, as finite rows too
+        large to square always are.
 
     Returns
     -------

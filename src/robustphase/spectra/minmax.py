@@ -35,6 +35,7 @@ class MinMaxOptions:
     loose: float = 0.6  # budget: directions with a smaller misfit, over the largest, leave the programme
     cuts: int = 10  # budget: cuts per dimension that make the matrix positive semi-definite
     programme: float = 1e-9  # numeric: roundings of the linear programme, relative
+    ordinary: float = 1e3  # numeric: points larger or smaller by this factor are divided by their size first
 
 
 OPTIONS = MinMaxOptions()
@@ -51,6 +52,13 @@ class MinMaxSolution(NamedTuple):
 def minmax_covariance(points: Array, contamination: float, *, seed: int = 0) -> MinMaxSolution:
     """Solve the min-max problem for centred points of shape (N, n)."""
     count, n = points.shape
+    size = float(np.abs(points).max())
+    if size == 0:
+        return MinMaxSolution(np.zeros((n, n)), 0.0, 0)
+    if not 1 / OPTIONS.ordinary <= size <= OPTIONS.ordinary:
+        # The tolerances of linear programmes are absolute.
+        unit = minmax_covariance(points / size, contamination, seed=seed)
+        return unit._replace(matrix=unit.matrix * size**2)
     trimmed = min(int(np.ceil(contamination * count)), count - 1)
     rng = np.random.default_rng(seed)
     directions = _unit_rows(np.vstack((np.eye(n), rng.standard_normal((max(n * (n + 1), OPTIONS.fewest), n)))))
@@ -72,7 +80,8 @@ def minmax_covariance(points: Array, contamination: float, *, seed: int = 0) -> 
             best, least = matrix, worst
         bound = max(bound, value)
         # Roundings of the linear programme are all there is when the bound is at zero.
-        gap = max(least / max(bound, OPTIONS.programme * float(np.abs(targets).max())) - 1.0, 0.0)
+        rounding = OPTIONS.programme * float(np.abs(targets).max())
+        gap = max(least / max(bound, rounding, TINY) - 1.0, 0.0) if least > 0 else 0.0
         # Directions that fit with room to spare only make the programme larger; without them its value is still a bound.
         needed = _misfits(matrix, directions, targets) > OPTIONS.loose * value
         directions = np.vstack((directions[needed], found[misfits > value]))
