@@ -23,7 +23,8 @@ demo: setup ## recover a picture from contaminated data, with a report to look a
 	$(BIN)/robustphase demo
 
 test: setup lint ## lint, types and tests
-	$(BIN)/python -m pytest -n auto
+	# One thread for each worker: together they use every core, and two threads each would wait for each other.
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
 lint: setup
 	$(BIN)/ruff check .

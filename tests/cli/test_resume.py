@@ -212,7 +212,7 @@ def test_an_error_in_the_data_leaves_no_checkpoint(run, tmp_path, world):
     A = world.A.copy()
     A[0, 0] = np.inf
     np.savez(tmp_path / "bad.npz", A=A, y=world.y)
-    assert "NaN, infinite" in run("fit", "bad.npz", "--resume", code=1).stderr
+    assert "NaN or infinite" in run("fit", "bad.npz", "--resume", code=1).stderr
     assert os.listdir(tmp_path) == ["bad.npz"]
 
 
