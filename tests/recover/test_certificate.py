@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.linalg import aslinearoperator
 
 from robustphase import distance
@@ -113,6 +113,15 @@ def test_multiplicative_weights_may_vouch_too():
         assert distance(certificates.signals[:, 0], world.truth) < 0.1, f"seed {seed}"
         # They are weights of their own, which also take away clean gradients that stick out.
         assert 0 < certificates.radii[0] < 1.5 * certify(answers).radii[0], f"seed {seed}"
+
+
+def test_a_mean_estimator_that_certifies_nothing_vouches_for_no_ball():
+    world = make_world(15, 900, contamination=0.05, attack="huge", seed=8)
+    answers = answers_of(world, world.truth, np.where(world.touched, 0.0, 1.0)[:, None])
+    for method in ("trimmed", "median", "empirical"):
+        certificates = certify(answers, mean_estimator=method)
+        assert certificates.radii[0] == np.inf, method
+        assert_array_equal(certificates.signals[:, 0], world.truth, method)
 
 
 def test_an_operator_gets_gradients_and_no_radius():

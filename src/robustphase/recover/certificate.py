@@ -169,12 +169,13 @@ def vouched(answers: Answers, gradients: Gradients, levels: Array) -> Certificat
         axis=1,
     )
     offsets = np.linalg.norm(displacements, axis=0)
-    variances = np.maximum(np.nan_to_num(gradients.top_variances, nan=0.0, posinf=0.0), 0.0)
+    # A mean estimator that certifies nothing vouches for no ball.
+    variances = np.where(np.isfinite(gradients.top_variances), np.maximum(gradients.top_variances, 0.0), np.inf)
     # The gradients of a signal of zero vanish, and the curvature with them.
     curvatures = np.maximum(CERTIFICATE.curvature * norms**2, _TINY)
     allowed = CERTIFICATE.constant * np.sqrt(np.maximum(levels, 1.0 / m) * variances) / curvatures
     outside = (offsets > allowed) & (offsets > CERTIFICATE.rounding * norms)
-    excess = np.where(outside, 1.0 - allowed / np.maximum(offsets, _TINY), 0.0)
+    excess = np.where(outside, 1.0 - np.minimum(allowed, offsets) / np.maximum(offsets, _TINY), 0.0)
     return Certificates(
         signals - excess * displacements,
         (np.minimum(offsets, allowed) + allowed) / norms,
