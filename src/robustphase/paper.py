@@ -103,14 +103,12 @@ def _procedure(
     check_choice("covariance", covariance, ("filter", "minmax"))
     samples = check_samples(A, y, nonfinite="drop")
     return published_start(
-        samples.source,
-        samples.responses,
+        samples,
         contamination=level,
         delta=delta,
         configuration=configuration,
         covariance=covariance,
         paired=paired,
-        dropped=samples.dropped,
     ).signal
 
 

@@ -13,7 +13,7 @@ import robustphase as rp
 from robustphase.experiments import Comparison, ComparisonInterrupted, compare
 from robustphase.experiments.comparison import table
 from robustphase.experiments.oracle import oracle_least_squares
-from robustphase.experiments.store import Run, Settings, WorldKey, make_run
+from robustphase.experiments.store import Outcome, Run, Settings, WorldKey, make_run
 
 SMALL = {"n": 8, "m": 120, "workers": 1}
 
@@ -36,11 +36,8 @@ def a_run(method="robustphase", attack="decoy", level=0.1, seed=0, error=0.1, or
         method,
         WorldKey(attack, level, "student", seed),
         Settings(8, 120, 0.5, 0.0),
-        error=error,
-        oracle_error=oracle,
-        seconds=seconds,
-        converged=True,
-        message="",
+        Outcome(error, seconds, converged=True, message=""),
+        oracle,
     )
 
 

@@ -129,7 +129,7 @@ def test_the_error_falls_like_the_square_root_of_the_samples(pool, claim):
 
 @pytest.mark.parametrize("claim", DESCENTS, ids=lambda claim: claim.claim)
 def test_the_error_is_proportional_to_the_noise(pool, claim):
-    verdict = descents.against_noise(claim, pool, levels=(0.1, 0.8), seeds=5, m=1500, T=20)
+    verdict = descents.against_noise(claim, pool, levels=(0.1, 0.8), seeds=5, size=descents.Size(5, 1500, 20))
     check(verdict, "holds")
     _, low, high = verdict.data["exponent"]
     assert low <= 1 + descents.SLACK
@@ -140,7 +140,7 @@ def test_the_error_is_proportional_to_the_noise(pool, claim):
 @pytest.mark.parametrize("claim", DESCENTS, ids=lambda claim: claim.claim)
 def test_the_error_grows_with_the_contamination_between_its_root_and_itself(pool, claim):
     levels = (0.01, 0.08) if claim.algorithm == 2 else (0.005, 0.04)
-    verdict = descents.against_contamination(claim, pool, levels=levels, seeds=4, m=2000, T=15)
+    verdict = descents.against_contamination(claim, pool, levels=levels, seeds=4, size=descents.Size(5, 2000, 15))
     check(verdict, "holds")
     _, low, high = verdict.data["exponent"]
     assert high >= 0.5
@@ -308,7 +308,7 @@ def test_the_error_column_of_table_1(pool):
     check(tables.measure_clean(pool, seeds=3), "holds")
     check(tables.measure_bounded(pool, bounds=(0.02, 0.1), seeds=3), "holds")
     assert set(tables.FLOWS) <= set(baselines.METHODS)
-    options = {"noises": (0.1, 0.5), "levels": (0.002, 0.04), "seeds": 2, "m": 500}
+    options = {"noises": (0.1, 0.5), "levels": (0.002, 0.04), "seeds": 2, "size": (5, 500)}
     check(tables.measure_robust(THEOREM_3_2, pool, **options), "holds")
     assert tables.measure_robust(THEOREM_3_2, pool, **options, constant=1e-3).verdict == "fails"
 

@@ -15,15 +15,17 @@ from robustphase.paper import pair_samples
 from robustphase.population import distance
 from robustphase.rows import MemoryRows
 from robustphase.simulate import make_world
+from robustphase.validation import Samples
 
 CONFIGURATIONS = pytest.mark.parametrize("configuration", ["mean", "covariance"])
 CASES = [(configuration, paired) for configuration in ("mean", "covariance") for paired in (False, True)]
 MODELS = pytest.mark.parametrize("paired", [False, True], ids=["zero mean", "unknown mean"])
 
 
-def start(world, **options):
+def start(world, dropped=None, **options):
     settings = {"contamination": world.contamination, "delta": 0.05, **options}
-    return published_start(MemoryRows(world.A), world.y, **settings)
+    unusable = np.zeros(world.y.size, bool) if dropped is None else dropped
+    return published_start(Samples(MemoryRows(world.A), world.y, unusable), **settings)
 
 
 def world_for(paired, seed, **options):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import least_squares
 
-from robustphase.baselines.problem import Problem, pose
+from robustphase.baselines.problem import Problem, pose, refuse_complex
 from robustphase.baselines.result import BaselineResult
 from robustphase.baselines.scale import Fit, take_turns
 from robustphase.baselines.starts import median_truncated_start
@@ -61,16 +61,8 @@ def cauchy_least_squares(
     """
     if f_scale is not None and not 0 < f_scale < np.inf:
         raise ValueError(f"f_scale must be a positive number or None, got {f_scale!r}.")
-    problem = pose(
-        A,
-        y,
-        start=start,
-        max_iter=max_iter,
-        tol=tol,
-        random_state=random_state,
-        nonfinite=nonfinite,
-        real_only="cauchy_least_squares",
-    )
+    problem = pose(A, y, start=start, max_iter=max_iter, tol=tol, random_state=random_state, nonfinite=nonfinite)
+    refuse_complex(problem, "cauchy_least_squares")
     first = median_truncated_start(problem) if problem.start is None else problem.start
     if not np.any(first) or max_iter == 0:
         return problem.result(first, first, 0, False)

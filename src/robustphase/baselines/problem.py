@@ -65,31 +65,26 @@ def pose(
     tol: Any,
     random_state: Any,
     nonfinite: str,
-    real_only: str | None = None,
 ) -> Problem:
-    """Check everything a baseline is given.
-
-    Parameters
-    ----------
-    A, y, start, max_iter, tol, random_state, nonfinite
-        As in every baseline.
-    real_only : str, optional
-        Name of a method that is for real data only.
-    """
+    """Check everything a baseline is given; the parameters are those of every baseline."""
     if isinstance(max_iter, bool) or not isinstance(max_iter, (int, np.integer)) or max_iter < 0:
         raise ValueError(f"max_iter must be a whole number that is zero or positive, got {max_iter!r}.")
     if isinstance(tol, bool) or not isinstance(tol, (int, float, np.integer, np.floating)) or not 0 <= tol < np.inf:
         raise ValueError(f"tol must be a number that is zero or positive, such as 1e-6, got {tol!r}.")
     samples = check_samples(A, y, nonfinite=nonfinite)
-    if real_only and samples.source.dtype.kind == "c":
-        raise ValueError(
-            f"{real_only} supports real data only, got covariates of dtype {samples.source.dtype}. Complex data is not "
-            "supported by this baseline; use one of the flows, such as median_reshaped_wirtinger_flow."
-        )
     source, responses = usable(samples)
     unit = float(np.abs(responses).max()) or 1.0
     first = None if start is None else check_start(start, source) / np.sqrt(unit)
     return Problem(source, responses / unit, unit, first, as_seed(random_state))
+
+
+def refuse_complex(problem: Problem, method: str) -> None:
+    """Raise an error for a method that is for real data only, if the data are complex."""
+    if problem.is_complex:
+        raise ValueError(
+            f"{method} supports real data only, got covariates of dtype {problem.source.dtype}. Complex data is not "
+            "supported by this baseline; use one of the flows, such as median_reshaped_wirtinger_flow."
+        )
 
 
 def usable(samples: Samples) -> tuple[RowSource, Array]:

@@ -21,7 +21,7 @@ import numpy as np
 
 from robustphase.baselines.absolute_loss import absolute_loss
 from robustphase.baselines.descent import RUNAWAY, length, weighted_sum
-from robustphase.baselines.problem import Problem, pose
+from robustphase.baselines.problem import Problem, pose, refuse_complex
 from robustphase.baselines.result import BaselineResult
 from robustphase.baselines.starts import extreme_eigenpair, least_correlation_start, row_norms
 from robustphase.rows import Parts, RowSource, project
@@ -81,16 +81,8 @@ def prox_linear(
     """
     if isinstance(max_inner, bool) or not isinstance(max_inner, (int, np.integer)) or max_inner < 1:
         raise ValueError(f"max_inner must be a positive whole number, got {max_inner!r}.")
-    problem = pose(
-        A,
-        y,
-        start=start,
-        max_iter=max_iter,
-        tol=tol,
-        random_state=random_state,
-        nonfinite=nonfinite,
-        real_only="prox_linear",
-    )
+    problem = pose(A, y, start=start, max_iter=max_iter, tol=tol, random_state=random_state, nonfinite=nonfinite)
+    refuse_complex(problem, "prox_linear")
     first = least_correlation_start(problem) if problem.start is None else problem.start
     if not np.any(first):
         return problem.result(first, first, 0, False)
@@ -106,46 +98,46 @@ def _run(problem: Problem, first: Array, max_iter: int, tol: float, max_inner: i
     # For clean rows ‖AᵀA/m‖ is close to the typical ‖a‖²/n, which a few leveraged ones do not change.
     typical = 2 * float(np.median(row_norms(source))) ** 2 / source.shape[1]
     least = min(FIRST_CURVATURE * typical, safe) or safe
-    x, curvature, dual = first, least, np.zeros(m)
     limit = RUNAWAY * max(length(first), 1.0)
     # Below this the loss consists of roundings.
     exact = 10 * float(np.finfo(source.dtype).eps) * float(np.abs(problem.responses).mean())
-    loss, idle = absolute_loss(problem, x)[0], 0
+    at, idle = Iterate(first, absolute_loss(problem, first)[0], least, np.zeros(m)), 0
     for iteration in range(1, max_iter + 1):
         try:
-            inner, new_loss, curvature = _trusted_step(problem, x, loss, curvature, safe, dual, tol, max_inner)
+            inner, new_loss, curvature = _trusted_step(problem, at, safe, tol, max_inner)
         except np.linalg.LinAlgError:
-            return problem.result(x, first, iteration - 1, False)
-        dual, new, curvature = inner.dual, x + inner.step, max(curvature / EASED, least)
+            return problem.result(at.signal, first, iteration - 1, False)
+        new = at.signal + inner.step
         if not np.isfinite(new).all() or length(new) > limit:
-            return problem.result(x, first, iteration - 1, False)
+            return problem.result(at.signal, first, iteration - 1, False)
         # An inexact inner solution may go up by as much as its gap; then stay, the next one starts from a better dual.
-        gained = max(loss - new_loss, 0.0)
-        if gained > 0:
-            x, loss = new, new_loss
+        gained = max(at.loss - new_loss, 0.0)
+        signal, loss = (new, new_loss) if gained > 0 else (at.signal, at.loss)
+        at = Iterate(signal, loss, max(curvature / EASED, least), inner.dual)
         idle = 0 if gained > tol * loss else idle + 1
         if loss <= exact or (idle and loss - inner.bound <= PROMISED * tol * loss):
-            return problem.result(x, first, iteration, True)
+            return problem.result(signal, first, iteration, True)
         if idle == PATIENCE:
-            return problem.result(x, first, iteration, False)
-    return problem.result(x, first, max_iter, False)
+            return problem.result(signal, first, iteration, False)
+    return problem.result(at.signal, first, max_iter, False)
 
 
-def _trusted_step(
-    problem: Problem,
-    x: Array,
-    loss: float,
-    curvature: float,
-    safe: float,
-    dual: Array,
-    tol: float,
-    max_inner: int,
-) -> tuple[Inner, float, float]:
-    """Raise L until the model at x is not better than the loss it predicts; the step, the new loss, and that L."""
-    model, factor = linearise(problem, x), RAISED
+class Iterate(NamedTuple):
+    """Where the method is: the signal, its loss, the L to try first, and the dual point to start the next model from."""
+
+    signal: Array
+    loss: float
+    curvature: float
+    dual: Array
+
+
+def _trusted_step(problem: Problem, at: Iterate, safe: float, tol: float, max_inner: int) -> tuple[Inner, float, float]:
+    """Raise L until the model is not better than the loss it predicts; the step, the new loss, and that L."""
+    model, factor = linearise(problem, at.signal), RAISED
+    curvature, dual = at.curvature, at.dual
     while True:
-        inner = solve_model(model, curvature, dual, loss, 0.1 * tol, max_inner)
-        new_loss = absolute_loss(problem, x + inner.step)[0]
+        inner = solve_model(model, curvature, dual, at.loss, 0.1 * tol, max_inner)
+        new_loss = absolute_loss(problem, at.signal + inner.step)[0]
         if new_loss <= inner.value or curvature >= safe:
             return inner, new_loss, curvature
         # Bad rows can make the safe value larger by any factor: approach it ever faster.

@@ -13,17 +13,21 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import fields
 from importlib import import_module
 from types import FrameType
-from typing import Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
 import robustphase as rp
 from robustphase.cli.outputs import written
 from robustphase.cli.terminal import one_line, screen, shown
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 #: Commands in the order a newcomer meets them, with the line ``--help`` lists them by.
 COMMANDS = {
@@ -39,7 +43,11 @@ UNSETTLED = 3
 #: Stopped by Ctrl-C, and by a request to terminate: 128 plus the signal's number, as shells have it.
 INTERRUPTED, TERMINATED = 130, 143
 
+#: Options that every command has.
+GENERAL = ("quiet", "debug")
+
 Function = TypeVar("Function", bound=Callable[..., Any])
+Request = TypeVar("Request", bound="DataclassInstance")
 #: Where a context keeps what was typed after the name of its command.
 _TYPED = "robustphase.typed"
 #: Where a context keeps what the library has warned of.
@@ -149,6 +157,27 @@ def general_options(function: Function) -> Function:
         "Other options", "--debug", is_flag=True, show_default=False, help="Show the traceback of an error as well."
     )
     return quiet(debug(function))
+
+
+def as_request(kind: type[Request], options: Mapping[str, Any]) -> Request:
+    """What was asked of a command, as one object.
+
+    Parameters
+    ----------
+    kind : type
+        A dataclass. Options go to the fields of their names, and all others to the field ``settings`` if there is one.
+    options : mapping
+        What click passes to a command. ``--quiet`` and ``--debug`` are for the terminal and not part of a request.
+
+    Returns
+    -------
+    kind
+    """
+    names = {field.name for field in fields(kind)}
+    own = {name: value for name, value in options.items() if name in names}
+    others = {name: value for name, value in options.items() if name not in names and name not in GENERAL}
+    rest = {"settings": others} if "settings" in names else others
+    return kind(**own, **rest)
 
 
 def command_line() -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from robustphase.cli.app import as_command, general_options, option
+from robustphase.cli.app import as_command, as_request, general_options, option
 from robustphase.cli.outputs import check_distinct, check_writable, note_written, replacing
 from robustphase.cli.terminal import Screen, screen, shown
 from robustphase.cli.values import ATTACKS, NOISES, Level, Listed, Name
@@ -21,6 +22,33 @@ WHO, WHERE, SIZE, OUTPUT = "Who takes part", "Against what", "In which worlds", 
 #: Ours, the plain method, and the strongest rivals.
 USUAL = "robustphase,wirtinger_flow,median_reshaped_wirtinger_flow,cauchy_least_squares"
 COUNT = click.IntRange(min=1)
+
+
+@dataclass(frozen=True)
+class ComparisonRequest:
+    """What ``robustphase compare`` is asked for; ``settings`` are the other arguments of the comparison."""
+
+    methods: tuple[str, ...]
+    attacks: tuple[str, ...]
+    contaminations: tuple[float, ...]
+    noises: tuple[str, ...]
+    out: Path | None
+    table: Path | None
+    settings: dict[str, Any]
+
+    @property
+    def runs(self) -> Path | None:
+        """The file that is written run by run, if there is one."""
+        return self.out if self.out is not None and self.out.suffix == ".csv" else None
+
+    def check_outputs(self) -> None:
+        """Refuse files of no known form, one for two things, or where nothing can be written."""
+        if self.out is not None and self.out.suffix not in (".csv", ".parquet"):
+            raise click.UsageError(f"--out must end in .csv or .parquet; {shown(self.out.name)} does not.")
+        check_distinct(**{"--out": self.out, "--table": self.table})
+        for path in (self.out, self.table):
+            if path is not None:
+                check_writable(path)
 
 
 @as_command(
@@ -88,51 +116,34 @@ robustphase compare --methods all --attacks all --out runs.csv --table table.md
     help="Write the summary, and who survives which attack, in Markdown.",
 )
 @general_options
-def compare(
-    methods: tuple[str, ...],
-    attacks: tuple[str, ...],
-    contaminations: tuple[float, ...],
-    noises: tuple[str, ...],
-    out: Path | None,
-    table: Path | None,
-    quiet: bool,
-    debug: bool,
-    **settings: Any,
-) -> None:
+def compare(**options: Any) -> None:
     """Run methods against adversaries and tabulate who survives.
 
     Every method sees the same worlds. A run survives if its relative error is at most 0.25. Ratios are to the oracle, which is
     told the samples that are clean; below 1 is possible where noise has heavy tails.
     """
-    resumable = out is not None and out.suffix == ".csv"
-    if out is not None and out.suffix not in (".csv", ".parquet"):
-        raise click.UsageError(f"--out must end in .csv or .parquet; {shown(out.name)} does not.")
-    check_distinct(**{"--out": out, "--table": table})
-    for path in (out, table):
-        if path is not None:
-            check_writable(path)
-    see = screen()
+    asked = as_request(ComparisonRequest, options)
+    asked.check_outputs()
+    see, grid = screen(), (asked.methods, asked.attacks, asked.contaminations, asked.noises)
     try:
         with see.counting("comparing") as tell:
-            found = run_comparison(
-                methods, attacks, contaminations, noises, out=out if resumable else None, progress=tell, **settings
-            )
+            found = run_comparison(*grid, out=asked.runs, progress=tell, **asked.settings)
     except ComparisonInterrupted as stop:
         _tabulate(see, stop.partial)
         kept = (
-            f"the runs so far are in {shown(out)}, and the same command continues"
-            if resumable
-            else "nothing was written"
+            "nothing was written"
+            if asked.runs is None
+            else f"the runs so far are in {shown(asked.runs)}, and the same command continues"
         )
         raise KeyboardInterrupt(kept) from stop
-    if out is not None:
-        if not resumable:
-            found.write(out)
-        note_written(out)
-    if table is not None:
-        _write_table(table, found)
+    if asked.out is not None:
+        if asked.runs is None:
+            found.write(asked.out)
+        note_written(asked.out)
+    if asked.table is not None:
+        _write_table(asked.table, found)
     _tabulate(see, found)
-    for path, what in ((out, "runs"), (table, "table")):
+    for path, what in ((asked.out, "runs"), (asked.table, "table")):
         if path is not None:
             see.say(f"{what}: {shown(path)}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -18,6 +19,7 @@ from robustphase.cli.app import (
     UNSETTLED,
     Failure,
     as_command,
+    as_request,
     command_line,
     general_options,
     option,
@@ -47,6 +49,51 @@ LONG_RUN = 256 << 20
 USUAL_PASSES, WHITENING = (30, 70), (20, 50)
 #: From fewer passes than this nothing is told about the time of one.
 FEW_PASSES = 3
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """What ``robustphase fit`` is asked for; ``settings`` are the arguments of the estimator that have the same name."""
+
+    data: Path
+    responses: Path | None
+    covariates_name: str | None
+    responses_name: str | None
+    init: str | Path
+    no_polish: bool
+    seed: int
+    out: Path | None
+    report: Path | None
+    image_shape: tuple[int, int] | None
+    checkpoint: Path | None
+    resume: bool
+    checkpoint_every: float
+    keep_checkpoint: bool
+    settings: dict[str, Any]
+
+    @property
+    def result(self) -> Path:
+        """Where the result goes."""
+        return Path(f"{self.data.stem}-result.npz") if self.out is None else self.out
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the checkpoint goes, if there is to be one."""
+        return self.result.with_suffix(".checkpoint") if self.resume and self.checkpoint is None else self.checkpoint
+
+    def check_outputs(self) -> None:
+        """Refuse to write over the data or twice to one place, or where nothing can be written."""
+        outputs = {"--out": self.result, "--report": self.report, "--checkpoint": self.folder}
+        check_distinct(DATA=self.data, **outputs)
+        check_distinct(**{"--responses": self.responses, **outputs})
+        for path in (self.result, self.report):
+            if path is not None:
+                check_writable(path)
+
+    def model(self) -> rp.RobustPhaseRetrieval:
+        """The estimator, not fitted."""
+        start = _read_start(self.init) if isinstance(self.init, Path) else self.init
+        return rp.RobustPhaseRetrieval(init=start, polish=not self.no_polish, random_state=self.seed, **self.settings)
 
 
 @as_command(
@@ -190,79 +237,52 @@ robustphase fit data.npz --contamination 0.1 --noise-mean unknown --out result.n
     help="Leave the checkpoint in place when the result is written.",
 )
 @general_options
-def fit(
-    data: Path,
-    responses: Path | None,
-    covariates_name: str | None,
-    responses_name: str | None,
-    init: str | Path,
-    no_polish: bool,
-    seed: int,
-    out: Path | None,
-    report: Path | None,
-    image_shape: tuple[int, int] | None,
-    checkpoint: Path | None,
-    resume: bool,
-    checkpoint_every: float,
-    keep_checkpoint: bool,
-    quiet: bool,
-    debug: bool,
-    **settings: Any,
-) -> None:
+def fit(**options: Any) -> None:
     """Recover a signal from a file of covariates and responses.
 
     DATA is an .npz, HDF5 (.h5, .hdf5) or .zarr file that holds covariates A, one sample per row, and responses y, or a .npy
     file with the covariates, beside --responses. The responses are squared magnitudes, y = (a·x)² plus noise; up to the share
     given by --contamination of the samples may be wrong in any way.
     """
-    out = Path(f"{data.stem}-result.npz") if out is None else out
-    folder = out.with_suffix(".checkpoint") if resume and checkpoint is None else checkpoint
-    check_distinct(DATA=data, **{"--out": out, "--report": report, "--checkpoint": folder})
-    check_distinct(**{"--responses": responses, "--out": out, "--report": report, "--checkpoint": folder})
-    for path in (out, report):
-        if path is not None:
-            check_writable(path)
-    see = screen()
-    with open_samples(data, responses, covariates_name=covariates_name, responses_name=responses_name) as samples:
+    asked = as_request(FitRequest, options)
+    asked.check_outputs()
+    out, see = asked.result, screen()
+    names = {"covariates_name": asked.covariates_name, "responses_name": asked.responses_name}
+    with open_samples(asked.data, asked.responses, **names) as samples:
         stored = rp.rows.as_source(samples.covariates)
-        _check_image(image_shape, stored.shape[1])
-        start = _read_start(init) if isinstance(init, Path) else init
-        model = rp.RobustPhaseRetrieval(init=start, polish=not no_polish, random_state=seed, **settings)
-        see.say(f"{shown(data)}: {samples.description}")
-        say_costs(see, model, stored, folder)
-        with _kept(folder, model, stored, samples, resume, checkpoint_every, keep_checkpoint) as rows:
-            if resume:
+        _check_image(asked.image_shape, stored.shape[1])
+        model = asked.model()
+        see.say(f"{shown(asked.data)}: {samples.description}")
+        say_costs(see, model, stored, asked.folder)
+        with _kept(asked, model, stored, samples) as rows:
+            if asked.resume:
                 sweep_leftovers(out)
             progress = Progress(model, rows)
             with see.watching("fitting", progress.state, progress.left):
                 model.fit(rows, samples.responses)
             with see.watching("looking back", lambda: "what was rejected and why"):
-                diagnostics = _diagnostics(model, rows, samples, data, image_shape)
+                diagnostics = _diagnostics(asked, model, rows, samples)
             save_result(out, diagnostics)
             note_written(out)
     _summarise(see, model, diagnostics)
     see.say(f"result: {shown(out)}")
-    if report is not None:
-        _write_report(report, diagnostics, out)
-        see.say(f"report: {shown(report)}")
+    if asked.report is not None:
+        _write_report(asked.report, diagnostics, out)
+        see.say(f"report: {shown(asked.report)}")
     if not model.converged_:
         click.get_current_context().exit(UNSETTLED)
 
 
 @contextmanager
 def _kept(
-    folder: Path | None,
-    model: rp.RobustPhaseRetrieval,
-    rows: rp.rows.RowSource,
-    samples: StoredSamples,
-    resume: bool,
-    every: float,
-    keep: bool,
+    asked: FitRequest, model: rp.RobustPhaseRetrieval, rows: rp.rows.RowSource, samples: StoredSamples
 ) -> Iterator[rp.rows.RowSource]:
     """The rows, with their passes kept in a folder if there is one; an interruption says how to go on."""
+    folder = asked.folder
     if folder is None:
         yield rows
         return
+    every, resume, keep = asked.checkpoint_every, asked.resume, asked.keep_checkpoint
     try:
         with checkpointed(
             folder, model, rows, samples.responses, interval=every, resume=resume, keep=keep
@@ -295,20 +315,16 @@ def _read_start(path: Path) -> np.ndarray[Any, Any]:
 
 
 def _diagnostics(
-    model: rp.RobustPhaseRetrieval,
-    rows: rp.rows.RowSource,
-    samples: StoredSamples,
-    data: Path,
-    image_shape: tuple[int, int] | None,
+    asked: FitRequest, model: rp.RobustPhaseRetrieval, rows: rp.rows.RowSource, samples: StoredSamples
 ) -> FitDiagnostics:
     return FitDiagnostics.of(
         model,
         rows,
         samples.responses,
-        data_name=shown(data),
+        data_name=shown(asked.data),
         command=command_line(),
         truth=samples.truth,
-        image_shape=image_shape,
+        image_shape=asked.image_shape,
         message=warnings_said(),
     )
 

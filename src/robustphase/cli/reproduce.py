@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from robustphase.cli.app import as_command, general_options, option
+from robustphase.cli.app import as_command, as_request, general_options, option
 from robustphase.cli.outputs import check_writable, replacing
 from robustphase.cli.terminal import Screen, screen, shown
 from robustphase.experiments.reproduce import CLAIMS, ReproductionInterrupted, Verdict, write_page
@@ -24,6 +25,29 @@ WHAT, OUTPUT = "What to run", "Output"
 CONTRADICTED = 1
 #: How the library announces an experiment.
 _NEXT = re.compile(r"\d+ of \d+: ")
+
+
+@dataclass(frozen=True)
+class ReproductionRequest:
+    """What ``robustphase reproduce`` is asked for."""
+
+    claims: tuple[str, ...]
+    quick: bool
+    workers: int | None
+    resume: bool
+    folder: Path | None
+    page: Path | None
+
+    def check_usage(self) -> None:
+        """Refuse claims that there are not, options that do not go together, and places where nothing can be written."""
+        if self.resume and self.folder is None:
+            raise click.UsageError("--resume needs the --folder that the verdicts are in.")
+        try:
+            choose(self.claims or None, quick=self.quick)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
+        if self.page is not None:
+            check_writable(self.page)
 
 
 @as_command(
@@ -66,35 +90,25 @@ robustphase reproduce "Theorem 3.1" "Lemma 2.1" --folder reproduced
     help="Write the verdicts as a table in Markdown.",
 )
 @general_options
-def reproduce(
-    claims: tuple[str, ...],
-    quick: bool,
-    workers: int | None,
-    resume: bool,
-    folder: Path | None,
-    page: Path | None,
-    quiet: bool,
-    debug: bool,
-) -> None:
+def reproduce(**options: Any) -> None:
     """Check the paper's claims, one experiment per statement.
 
     CLAIM is a name such as "Theorem 3.1"; without any, all are checked, which takes under an hour on two cores. Each prints the
     claim, what was measured with its confidence interval, and the verdict.
     """
-    _check_usage(claims, quick, resume, folder)
-    if page is not None:
-        check_writable(page)
-    see = screen()
+    asked = as_request(ReproductionRequest, options)
+    asked.check_usage()
+    see, folder = screen(), asked.folder
     try:
         with see.talking() as tell:
             verdicts = run_claims(
-                claims or None,
-                quick=quick,
+                asked.claims or None,
+                quick=asked.quick,
                 folder=folder,
                 progress=_teller(see, tell),
-                workers=workers,
+                workers=asked.workers,
                 draw=drawing,
-                resume=resume,
+                resume=asked.resume,
             )
     except ReproductionInterrupted as stop:
         _print(see, stop.verdicts)
@@ -103,24 +117,15 @@ def reproduce(
         kept = "nothing was written" if folder is None else f"{those} in {shown(folder)}, and --resume goes on"
         raise KeyboardInterrupt(kept) from stop
     _print(see, verdicts)
-    if page is not None:
-        with replacing(page) as temporary:
-            heading = f"{'Quick' if quick else 'Full'} version."
+    if asked.page is not None:
+        with replacing(asked.page) as temporary:
+            heading = f"{'Quick' if asked.quick else 'Full'} version."
             temporary.write_text(write_page(verdicts, heading=heading), encoding="utf-8")
-        see.say(f"page: {shown(page)}")
+        see.say(f"page: {shown(asked.page)}")
     if folder is not None:
         see.say(f"verdicts and figures: {shown(folder)}")
     if any(verdict.verdict == "fails" for verdict in verdicts):
         click.get_current_context().exit(CONTRADICTED)
-
-
-def _check_usage(claims: tuple[str, ...], quick: bool, resume: bool, folder: Path | None) -> None:
-    if resume and folder is None:
-        raise click.UsageError("--resume needs the --folder that the verdicts are in.")
-    try:
-        choose(claims or None, quick=quick)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
 
 
 def _teller(see: Screen, tell: Callable[[str], None]) -> Callable[[str], None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import click
 import numpy as np
 
 import robustphase as rp
-from robustphase.cli.app import as_command, command_line, general_options, option
+from robustphase.cli.app import as_command, as_request, command_line, general_options, option
 from robustphase.cli.outputs import check_distinct, check_writable, note_written, replacing
 from robustphase.cli.terminal import screen, shown
 from robustphase.cli.values import ATTACKS, NOISES, Level, Name
@@ -27,6 +28,32 @@ FORMS: dict[str, tuple[str, str] | None] = {
     ".parquet": ("pyarrow", "parquet"),
 }
 SETTINGS = ("contamination", "attack", "noise", "noise_std", "noise_mean", "norm", "signal", "field", "seed")
+
+
+@dataclass(frozen=True)
+class SimulationRequest:
+    """What ``robustphase simulate`` is asked for; ``settings`` are the other arguments of ``make_world``."""
+
+    out: Path
+    n: int
+    m: int
+    single: bool
+    responses: Path | None
+    truth: Path | None
+    settings: dict[str, Any]
+
+    def check_outputs(self) -> None:
+        """Refuse files of no known form, one for two things, or where nothing can be written."""
+        check_form(self.out, self.responses)
+        check_distinct(OUT=self.out, **{"--responses": self.responses, "--truth": self.truth})
+        for path in (self.out, self.responses, self.truth):
+            if path is not None:
+                check_writable(path)
+
+    def world(self) -> rp.simulate.World:
+        """The data."""
+        dtype = {"real": "float32", "complex": "complex64"}[self.settings["field"]] if self.single else None
+        return rp.simulate.make_world(self.n, self.m, dtype=dtype, **self.settings)
 
 
 def _list_choices(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -121,36 +148,22 @@ robustphase simulate blind.h5 --noise-mean 3 --truth truth.npz --seed 1
     help="List attacks and noises, with a sentence about each, and exit.",
 )
 @general_options
-def simulate(
-    out: Path,
-    n: int,
-    m: int,
-    single: bool,
-    responses: Path | None,
-    truth: Path | None,
-    quiet: bool,
-    debug: bool,
-    **settings: Any,
-) -> None:
+def simulate(**options: Any) -> None:
     """Write a contaminated data set to a file, to try things on.
 
     OUT ends in .npz, .h5 (or .hdf5), .zarr, .parquet or .npy. It holds covariates A (one sample per row) and responses y:
     phaseless measurements of a signal, of which an adversary, who knows everything, has rewritten a share. `robustphase fit`
     reads it.
     """
-    check_form(out, responses)
-    check_distinct(OUT=out, **{"--responses": responses, "--truth": truth})
-    for path in (out, responses, truth):
-        if path is not None:
-            check_writable(path)
-    see = screen()
-    dtype = {"real": "float32", "complex": "complex64"}[settings["field"]] if single else None
-    with see.watching("simulating", lambda: f"{m} x {n}"):
-        world = rp.simulate.make_world(n, m, dtype=dtype, **settings)
+    asked = as_request(SimulationRequest, options)
+    asked.check_outputs()
+    see, out, responses, truth = screen(), asked.out, asked.responses, asked.truth
+    with see.watching("simulating", lambda: f"{asked.m} x {asked.n}"):
+        world = asked.world()
     with see.watching("writing", lambda: f"{world.A.nbytes / 1e6:.0f} MB"):
         write_world(out, world, command_line(), responses=responses, truth=truth)
     bad = int(world.touched.sum())
-    see.say(f"{shown(out)}: {m} samples of a signal with {n} entries, {bad} of them bad ({world.attack}).")
+    see.say(f"{shown(out)}: {asked.m} samples of a signal with {asked.n} entries, {bad} of them bad ({world.attack}).")
     if responses is not None:
         see.say(f"{shown(responses)}: the responses.")
     if truth is not None:

@@ -24,7 +24,7 @@ from robustphase.experiments.comparison import Comparison
 from robustphase.experiments.methods import Method, find_methods, read_answer
 from robustphase.experiments.oracle import oracle_least_squares
 from robustphase.experiments.parallel import in_processes, worker_count
-from robustphase.experiments.store import Run, RunStore, Settings, WorldKey, make_run
+from robustphase.experiments.store import Outcome, Run, RunStore, Settings, WorldKey, make_run
 from robustphase.population import distance
 
 Progress: TypeAlias = Callable[[int, int, str], None]
@@ -175,26 +175,13 @@ def run_world(world: WorldKey, methods: Mapping[str, Method | None], settings: S
     )
     known = settings.noise_mean == 0.0
     oracle_error = distance(_oracle(data, known), data.truth, relative=True)
-    runs = []
-    for name, method in methods.items():
-        error, seconds, converged, message = _attempt(method, data, known)
-        runs.append(
-            make_run(
-                name,
-                world,
-                settings,
-                error=error,
-                oracle_error=oracle_error,
-                seconds=seconds,
-                converged=converged,
-                message=message,
-            )
-        )
-    return runs
+    return [
+        make_run(name, world, settings, _attempt(method, data, known), oracle_error) for name, method in methods.items()
+    ]
 
 
-def _attempt(method: Method | None, data: simulate.World, known: bool) -> tuple[float, float, bool, str]:
-    """Error, time, convergence and message of one method; an exception is an outcome like any other."""
+def _attempt(method: Method | None, data: simulate.World, known: bool) -> Outcome:
+    """What one method does; an exception is an outcome like any other."""
     A, y = data.A.copy(), data.y.copy()
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -207,9 +194,10 @@ def _attempt(method: Method | None, data: simulate.World, known: bool) -> tuple[
             seconds = time.process_time() - began
             signal, converged = read_answer(answer, data.truth.size)
         except Exception as problem:
-            return float("inf"), time.process_time() - began, False, f"{type(problem).__name__}: {problem}"
+            return Outcome(float("inf"), time.process_time() - began, False, f"{type(problem).__name__}: {problem}")
     advice = [str(warning.message) for warning in said if issubclass(warning.category, ConvergenceWarning)]
-    return distance(signal, data.truth, relative=True), seconds, converged, advice[-1] if advice else ""
+    error = distance(signal, data.truth, relative=True)
+    return Outcome(error, seconds, converged, advice[-1] if advice else "")
 
 
 def _oracle(data: simulate.World, known: bool) -> NDArray[Any]:

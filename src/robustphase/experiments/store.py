@@ -114,19 +114,18 @@ class Run(NamedTuple):
         return math.isinf(self.error)
 
 
-def make_run(
-    method: str,
-    world: WorldKey,
-    settings: Settings,
-    *,
-    error: float,
-    oracle_error: float,
-    seconds: float,
-    converged: bool,
-    message: str,
-) -> Run:
+class Outcome(NamedTuple):
+    """What a method did: its relative error, processor time, and what it says of itself, as in :class:`Run`."""
+
+    error: float
+    seconds: float
+    converged: bool
+    message: str
+
+
+def make_run(method: str, world: WorldKey, settings: Settings, outcome: Outcome, oracle_error: float) -> Run:
     """A run with its verdicts; an error that is no number is a loss."""
-    error = error if math.isfinite(error) else math.inf
+    error = outcome.error if math.isfinite(outcome.error) else math.inf
     return Run(
         method=method,
         attack=world.attack,
@@ -141,9 +140,9 @@ def make_run(
         oracle_error=oracle_error,
         ratio=error / max(oracle_error, LEAST_ORACLE),
         survived=error <= SURVIVED,
-        seconds=seconds,
-        converged=converged,
-        message=one_line(message),
+        seconds=outcome.seconds,
+        converged=outcome.converged,
+        message=one_line(outcome.message),
     )
 
 

@@ -20,6 +20,7 @@ from robustphase.rows import MemoryRows, RowSource, ScaledRows
 from robustphase.rows.source import Array
 from robustphase.spectra import robust_covariance
 from robustphase.spectra.leading import leading_direction
+from robustphase.validation import Samples
 
 
 @dataclass(frozen=True)
@@ -45,24 +46,21 @@ class PublishedStart:
 
 
 def published_start(
-    source: RowSource,
-    responses: Array,
+    samples: Samples,
     *,
     contamination: float,
     delta: float,
     configuration: str = "mean",
     covariance: str = "filter",
     paired: bool = False,
-    dropped: Array | None = None,
 ) -> PublishedStart:
     """Procedure 1, or with ``paired`` Procedure 3.
 
     Parameters
     ----------
-    source : RowSource
-        The covariates.
-    responses : ndarray of shape (m,)
-        ``y``.
+    samples : Samples
+        The covariates and ``y``. Dropped samples, which read as zero because they cannot be computed with, count as
+        contaminated.
     contamination : float
         ε, of the samples; pairing doubles it, which is done here.
     delta : float
@@ -73,16 +71,14 @@ def published_start(
         The estimator of the covariance configuration.
     paired : bool, default=False
         Unknown noise mean: work on differences of samples.
-    dropped : ndarray of bool, shape (m,), optional
-        Samples that read as zero because they cannot be computed with; they count as contaminated.
 
     Returns
     -------
     PublishedStart
     """
+    source, responses, unusable = samples.source, samples.responses, samples.dropped
     n = source.shape[1]
     count = source.shape[0] // 2 if paired else source.shape[0]
-    unusable = np.zeros(source.shape[0], bool) if dropped is None else dropped
     # A pair needs both of its samples.
     spoilt = unusable[:count] | unusable[count : 2 * count] if paired else unusable
     if spoilt.all():

@@ -271,18 +271,11 @@ def _columns(values: Array) -> Array:
 def _single_start(
     samples: Samples, contamination: float, unknown_mean: bool, method: str, delta: float
 ) -> tuple[Array, Array]:
-    source, responses = samples.source, samples.responses
     if method == "spectral":
         weights = (~samples.dropped).astype(np.float64)
         # The mean response is that of the samples that have one.
-        return plain_spectral_start(source, responses) / np.sqrt(weights.mean()), weights
+        return plain_spectral_start(samples.source, samples.responses) / np.sqrt(weights.mean()), weights
     start = published_start(
-        source,
-        responses,
-        contamination=contamination,
-        delta=delta,
-        configuration=method,
-        paired=unknown_mean,
-        dropped=samples.dropped,
+        samples, contamination=contamination, delta=delta, configuration=method, paired=unknown_mean
     )
-    return start.signal, np.resize(start.weights, responses.size)
+    return start.signal, np.resize(start.weights, samples.responses.size)

@@ -86,6 +86,18 @@ class Descent(NamedTuple):
     seed: int = 0
 
 
+class Size(NamedTuple):
+    """Dimension, samples per batch, and steps of a descent."""
+
+    n: int
+    m: int
+    T: int
+
+
+#: Where the noise, and where the contamination, makes most of the error.
+NOISE_SIZE, CONTAMINATION_SIZE = Size(5, 2000, 30), Size(5, 4000, 25)
+
+
 def run_descent(task: Descent) -> float:
     """Relative error of the last iterate, from a start at the edge of the ball that has the length of the truth."""
     claim = task.claim
@@ -197,21 +209,19 @@ def against_noise(
     *,
     levels: Sequence[float],
     seeds: int,
-    n: int = 5,
-    m: int = 2000,
-    T: int = 30,
+    size: Size = NOISE_SIZE,
     epsilon: float = 0.02,
 ) -> Verdict:
     """Error against σ, under the mirror adversary."""
-    errors = curves(pool, [Descent(claim, n, m, T, sigma, epsilon, "mirror") for sigma in levels], seeds)
+    errors = curves(pool, [Descent(claim, *size, sigma, epsilon, "mirror") for sigma in levels], seeds)
     found = slope(np.log(levels), np.log(errors))
     low, high = claim.noise_exponent
     verdict, _ = judge(found.meets(low - SLACK, high + SLACK))
     return Verdict(
         claim.claim,
         "The error is proportional to the noise level σ/‖x*‖².",
-        f"exponent {found} for σ = {levels[0]:g} … {levels[-1]:g}‖x*‖² (n={n}, m={m}, T={T}, ε={epsilon:g}, adversary: mirror, "
-        f"{seeds} seeds)",
+        f"exponent {found} for σ = {levels[0]:g} … {levels[-1]:g}‖x*‖² (n={size.n}, m={size.m}, T={size.T}, ε={epsilon:g}, "
+        f"adversary: mirror, {seeds} seeds)",
         f"99%: {found.interval}",
         verdict,
         part="error against σ",
@@ -230,14 +240,12 @@ def against_contamination(
     levels: Sequence[float],
     seeds: int,
     attacks: Sequence[str] = GRADIENT_ATTACKS,
-    n: int = 5,
-    m: int = 4000,
-    T: int = 25,
+    size: Size = CONTAMINATION_SIZE,
     sigma: float = 0.5,
 ) -> Verdict:
     """Error against ε, under adversaries that use all that second moments leave them."""
-    settings = [Descent(claim, n, m, T, sigma, epsilon, attack) for attack in attacks for epsilon in levels]
-    without = curves(pool, [Descent(claim, n, m, T, sigma)], seeds)
+    settings = [Descent(claim, *size, sigma, epsilon, attack) for attack in attacks for epsilon in levels]
+    without = curves(pool, [Descent(claim, *size, sigma)], seeds)
     errors = curves(pool, settings, seeds).reshape(seeds, len(attacks), len(levels))
     found = {attack: slope(np.log(levels), np.log(errors[:, place])) for place, attack in enumerate(attacks)}
     # The theorem is about the worst adversary. Which one that is may depend on ε: large pushes are seen and cut back.
@@ -251,8 +259,8 @@ def against_contamination(
         "between 1/2 and 1.",
         f"exponent {worst} for the worse of two adversaries at every ε = {levels[0]:g} … {levels[-1]:g} ("
         + ", ".join(f"{attack} alone {each}" for attack, each in found.items())
-        + f"; n={n}, m={m}, T={T}, σ={sigma:g}‖x*‖², {seeds} seeds; without adversary the error is {share:.0%} of that at the "
-        "smallest ε)",
+        + f"; n={size.n}, m={size.m}, T={size.T}, σ={sigma:g}‖x*‖², {seeds} seeds; without adversary the error is {share:.0%} of "
+        "that at the smallest ε)",
         f"99%: {worst.interval} ({', '.join(f'{attack} {each.interval}' for attack, each in found.items())})",
         verdict,
         part="error against ε",
@@ -308,12 +316,15 @@ def _samples(claim: DescentClaim, pool: Pool, quick: bool) -> Verdict:
 
 def _noise(claim: DescentClaim, pool: Pool, quick: bool) -> Verdict:
     levels = (0.05, 0.125, 0.3, 0.8) if quick else (0.05, 0.1, 0.2, 0.4, 0.8)
-    return against_noise(claim, pool, levels=levels, seeds=6 if quick else 30, T=24 if quick else 30)
+    return against_noise(
+        claim, pool, levels=levels, seeds=6 if quick else 30, size=NOISE_SIZE._replace(T=24 if quick else 30)
+    )
 
 
 def _contamination(claim: DescentClaim, pool: Pool, quick: bool) -> Verdict:
     levels = LEVELS[claim][quick]
-    return against_contamination(claim, pool, levels=levels, seeds=6 if quick else 20, T=20 if quick else 30)
+    size = CONTAMINATION_SIZE._replace(T=20 if quick else 30)
+    return against_contamination(claim, pool, levels=levels, seeds=6 if quick else 20, size=size)
 
 
 EXPERIMENTS = tuple(

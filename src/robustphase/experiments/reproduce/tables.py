@@ -287,11 +287,11 @@ def measure_robust(
     noises: Sequence[float],
     levels: Sequence[float],
     seeds: int,
-    n: int = 5,
-    m: int = 1000,
+    size: tuple[int, int] = (5, 1000),
     constant: float = C3,
 ) -> Verdict:
-    """Final error over its bound on a grid of σ and ε, and its exponent in σ."""
+    """Final error over its bound on a grid of σ and ε, and its exponent in σ; ``size`` is (n, m), with m samples per step."""
+    n, m = size
     tasks = [
         Pipeline(start, n, m, sigma, epsilon, seed, attack="mirror")
         for seed in range(seeds)

@@ -156,14 +156,11 @@ class FileRows(ReadAheadRows):
     ----------
     path : path
         The file.
-    shape : tuple of int
-        ``(m, n)``.
-    dtype : numpy.dtype
-        Type of the entries in the file, of either byte order. Types that cannot be computed with are converted.
-    offset : int
-        Where the first entry is, in bytes.
-    column_major : bool, default=False
-        Whether columns lie together. Reading rows then takes one small read per column, which is slower.
+    header : NpyHeader
+        What the array declares. Entries are of either byte order, and types that cannot be computed with are converted. Where
+        columns lie together, reading rows takes one small read per column, which is slower.
+    begin : int, default=0
+        Where the header is, in bytes from the beginning of the file.
     where : str, optional
         What to call the array in errors.
     block_rows, threads : int, optional
@@ -173,22 +170,20 @@ class FileRows(ReadAheadRows):
     def __init__(
         self,
         path: str | os.PathLike[str],
-        shape: tuple[int, ...],
-        dtype: np.dtype[Any],
+        header: NpyHeader,
         *,
-        offset: int,
-        column_major: bool = False,
+        begin: int = 0,
         where: str | None = None,
         block_rows: int | None = None,
         threads: int | None = None,
     ) -> None:
         super().__init__(block_rows=block_rows, threads=threads)
         self.where = where or f"'{os.fspath(path)}'"
-        self.shape = check_matrix(shape, self.where)
-        self.dtype = working_dtype(dtype, self.where)
-        self._stored, self._offset, self._column_major = dtype, offset, column_major
+        self.shape = check_matrix(header.shape, self.where)
+        self.dtype = working_dtype(header.dtype, self.where)
+        self._stored, self._offset, self._column_major = header.dtype, begin + header.offset, header.column_major
         self._file = PlainFile(path)
-        if column_major:
+        if header.column_major:
             # One read per column and piece: long ones, so that there are few.
             self.chunk_rows = max(1, (32 << 20) // (self.shape[1] * self.dtype.itemsize))
 
@@ -219,15 +214,7 @@ def open_npy(path: str | os.PathLike[str], *, block_rows: int | None = None, thr
     where = f"'{os.fspath(path)}'"
     with open(path, "rb") as file:
         header = read_npy_header(file, os.fstat(file.fileno()).st_size, where)
-    return FileRows(
-        path,
-        header.shape,
-        header.dtype,
-        offset=header.offset,
-        column_major=header.column_major,
-        block_rows=block_rows,
-        threads=threads,
-    )
+    return FileRows(path, header, block_rows=block_rows, threads=threads)
 
 
 def npz_names(path: str | os.PathLike[str]) -> list[str]:
@@ -275,20 +262,11 @@ def open_npz(
         working_dtype(header.dtype, where)
         if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
             return MemoryRows(read_npz_array(path, name), block_rows=block_rows, threads=threads)
-        offset = _data_offset(path, member, where)
+        begin = _data_offset(path, member, where)
         with archive.open(member) as stream:
             _skip(stream, member.file_size)
             stream.read(1)
-    return FileRows(
-        path,
-        header.shape,
-        header.dtype,
-        offset=offset + header.offset,
-        column_major=header.column_major,
-        where=where,
-        block_rows=block_rows,
-        threads=threads,
-    )
+    return FileRows(path, header, begin=begin, where=where, block_rows=block_rows, threads=threads)
 
 
 def _where(path: str | os.PathLike[str], name: str) -> str:
