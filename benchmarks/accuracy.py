@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import robustphase as rp
 from benchmarks import recovery
+from benchmarks.stamp import stamped
 from robustphase.atomic import write_text
 from robustphase.baselines import METHODS
 from robustphase.simulate import World, make_world
@@ -111,7 +112,7 @@ def main(seeds: int) -> None:
         for line in lines(field, seeds):
             print(field, line, flush=True)
             written.append(line)
-    write_text(PAGE, "\n".join(written) + "\n")
+    write_text(PAGE, stamped("\n".join(written) + "\n"))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 The methods are the textbook ones without any protection: the spectral start (leading eigenvector of Σ y a aᵀ, scaled by
 the mean of y), and descent on the least-squares loss, from that start and from the truth itself. The second start shows
 whether the truth is still a minimum at all. A line search makes every step a descent step, so a bad number is the fault
-of the data and not of a step size. Run with ``python docs/generate/adversary_table.py``; it takes about twenty seconds.
+of the data and not of a step size. Run with ``python -m benchmarks.adversaries``; it takes about twenty seconds.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.stamp import stamped
 from robustphase.simulate import ADVERSARIES, World, make_world
 
 LEVELS = (0.05, 0.1, 0.2)
 SEEDS = (1, 2, 3, 4, 5)
 SIZE = {"n": 60, "m": 2400, "noise": "student", "noise_std": 0.5}
-TARGET = Path(__file__).parents[1] / "_generated" / "adversaries.md"
+TARGET = Path(__file__).parents[1] / "docs" / "_generated" / "adversaries.md"
 
 
 def plain_start(A, y):
@@ -104,7 +105,7 @@ def table() -> tuple[str, list[str]]:
 def main() -> None:
     text, harmless = table()
     TARGET.parent.mkdir(parents=True, exist_ok=True)
-    TARGET.write_text(text, encoding="utf-8")
+    TARGET.write_text(stamped(text), encoding="utf-8")
     print(text)
     if harmless:
         raise SystemExit(f"These adversaries harm neither method at any level; strengthen or drop them: {harmless}")

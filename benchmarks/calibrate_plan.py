@@ -27,6 +27,7 @@ from pathlib import Path
 import numpy as np
 
 import robustphase as rp
+from benchmarks.stamp import stamped
 from robustphase.experiments.compare import ComparisonInterrupted, compare
 from robustphase.experiments.comparison import Comparison
 from robustphase.experiments.plan import BYTES_PER_SAMPLE, PASSES, predicted_seconds, read_speed
@@ -200,7 +201,7 @@ def run(arguments: list[str] | None = None) -> None:
         return
     if chosen.parts == list(PARTS):
         PAGE.parent.mkdir(exist_ok=True)
-        PAGE.write_text("\n".join(["```text", *said, "```", ""]), encoding="utf-8")
+        PAGE.write_text(stamped("\n".join(["```text", *said, "```", ""])), encoding="utf-8")
         print(f"written: {PAGE.name}")
 
 

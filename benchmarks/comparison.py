@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import robustphase as rp
+from benchmarks.stamp import stamped
 from robustphase.experiments.compare import ComparisonInterrupted, compare
 from robustphase.experiments.comparison import Comparison, Group, table
 from robustphase.experiments.methods import OURS, known_methods
@@ -112,7 +113,7 @@ def run(arguments: list[str] | None = None) -> None:
         print(interrupt)
         return
     PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(page(comparison, chosen.seeds), encoding="utf-8")
+    PAGE.write_text(stamped(page(comparison, chosen.seeds)), encoding="utf-8")
     print(comparison.markdown(), verdict(comparison), hardest(comparison), f"written: {PAGE.name}", sep="\n\n")
 
 

@@ -1,7 +1,8 @@
 """What the engine's empirical constants are worth: each halved and doubled, on data that none was chosen on.
 
 ``python -m benchmarks.constants [seeds]`` writes docs/_generated/constants.md: all constants with their kind and reason, and
-for every empirical one how many fits survive and what the worst ratio is when it is halved and doubled.
+for every empirical one how many fits survive and what the worst ratio is when it is halved and doubled. With ``listing`` in
+place of the seeds nothing is measured, and the page has the list alone.
 
 The data are kept out of all tuning: attacks in the name of a second signal (:mod:`benchmarks.two_signals`) and four attacks
 made up here, none of which is in ``simulate``; sizes, noise levels and noise laws that no other benchmark uses.
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 
+from benchmarks.stamp import stamped
 from robustphase import distance
 from robustphase.atomic import write_text
 from robustphase.constants import KINDS, Constant, constants, varied
@@ -156,6 +158,10 @@ def _options(stage: str) -> Any:
     return getattr(importlib.import_module(f"robustphase.{module}"), name)
 
 
+def _shown(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
 def all_constants() -> list[tuple[str, Constant]]:
     return [(stage, constant) for stage in STAGES for constant in constants(_options(stage))]
 
@@ -181,7 +187,9 @@ def table(seeds: int) -> str:
         for outcome in outcomes[1 + 2 * index : 3 + 2 * index]:
             change = float(np.median(outcome.ratios / usual.ratios)) - 1
             cells.append(f"{outcome.survived:.1%}, {change:+.1%}, {outcome.worst:.2f}")
-        lines.append(f"| `{stage}.{constant.name}` | {constant.value} | {cells[0]} | {cells[1]} | {constant.reason} |")
+        lines.append(
+            f"| `{stage}.{constant.name}` | {_shown(constant.value)} | {cells[0]} | {cells[1]} | {constant.reason} |"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -189,11 +197,14 @@ def listing() -> str:
     found = all_constants()
     counts = ", ".join(f"{sum(c.kind == kind for _, c in found)} {kind}" for kind in KINDS)
     lines = [f"{len(found)} constants: {counts}.\n", "| constant | kind | value | reason |", "|---|---|---|---|"]
-    lines += [f"| `{stage}.{c.name}` | {c.kind} | {c.value} | {c.reason} |" for stage, c in found]
+    lines += [f"| `{stage}.{c.name}` | {c.kind} | {_shown(c.value)} | {c.reason} |" for stage, c in found]
     return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
-    page = table(int(sys.argv[1]) if len(sys.argv) > 1 else 1) + "\n" + listing()
+    if sys.argv[1:] == ["listing"]:
+        page = listing()
+    else:
+        page = stamped(table(int(sys.argv[1]) if len(sys.argv) > 1 else 1) + "\n" + listing())
     write_text(PAGE, page)
     print(page)

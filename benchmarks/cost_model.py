@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import robustphase as rp
+from benchmarks.stamp import stamped
 from robustphase.atomic import write_text
 from robustphase.rows import DaskRows, MemoryRows, RowSource, project
 from robustphase.simulate import World, make_world
@@ -94,7 +95,7 @@ def run() -> None:
         print(lines[-1], flush=True)
     lines.append(on_cluster(prices))
     print("\n".join(lines))
-    write_text(PAGE, "\n".join(lines) + "\n")
+    write_text(PAGE, stamped("\n".join(lines) + "\n"))
 
 
 def on_cluster(prices: dict[str, float]) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import subprocess
 import sys
 import time
 from datetime import UTC, datetime
@@ -23,6 +22,7 @@ from scipy.optimize import least_squares
 import robustphase as rp
 from benchmarks.naive import robust_step
 from benchmarks.recovery import plain_wirtinger_flow
+from benchmarks.stamp import COMMIT, stamped
 from benchmarks.timing import peak_extra_bytes, ratio, slope, time_by_turns
 from robustphase.atomic import write_text
 from robustphase.baselines import METHODS
@@ -155,16 +155,16 @@ def publish(figures: dict[str, Any]) -> None:
     """Print, and write the page, the picture and the history."""
     head = {
         "when": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "commit": _commit(),
+        "commit": COMMIT,
         "version": rp.__version__,
         "cores": os.cpu_count(),
         "processor": platform.machine(),
     }
     plain = {name: value for name, value in figures.items() if np.isscalar(value)}
-    lines = [f"n={N}, m={M}, ε={LEVEL} unless said, {head['cores']} cores, commit {head['commit']}.", ""]
+    lines = [f"n={N}, m={M}, ε={LEVEL} unless said, {head['cores']} cores.", ""]
     lines += ["| figure | value |", "|---|---|", *(f"| {name} | {value:.3g} |" for name, value in plain.items())]
     print("\n".join(lines))
-    write_text(ROOT / "docs/_generated/performance.md", "\n".join(lines) + "\n")
+    write_text(ROOT / "docs/_generated/performance.md", stamped("\n".join(lines) + "\n"))
     write_text(ROOT / "docs/_generated/performance.json", json.dumps(head | figures, indent=1) + "\n")
     series = [
         Series(words, np.array(figures["sizes n"]), np.array(figures["times n"][name], dtype=float), style="both")
@@ -197,13 +197,6 @@ def compare() -> None:
             slower |= worse
             print(f"{name}: {before[name]:.3g} -> {after[name]:.3g}{'  SLOWER' if worse else ''}")
     sys.exit(int(slower))
-
-
-def _commit() -> str:
-    done = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() or "unknown"
 
 
 if __name__ == "__main__":

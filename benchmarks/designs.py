@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import robustphase as rp
+from benchmarks.stamp import stamped
 from robustphase.atomic import write_text
 
 N, M, CONTAMINATION, SEEDS, FIRST_SEED = 50, 2500, 0.1, 3, 600
@@ -198,7 +199,7 @@ def run(numbers: tuple[int, ...] = ()) -> None:
         table.append(line(case))
         print(table[-1], flush=True)
     if not numbers:
-        write_text(PAGE, "\n".join(table) + "\n")
+        write_text(PAGE, stamped("\n".join(table) + "\n"))
 
 
 if __name__ == "__main__":

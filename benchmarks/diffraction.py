@@ -20,6 +20,7 @@ from scipy.sparse.linalg import LinearOperator
 from sklearn.exceptions import ConvergenceWarning
 
 import robustphase as rp
+from benchmarks.stamp import stamped
 from robustphase.cli.demo_data import grin, sailing_boat
 from robustphase.report.png import encode_png, grey_levels
 
@@ -151,13 +152,13 @@ def few_masks(side: int = 32, seeds: int = 6) -> None:
             cells = (f"{np.median(part):.4f} (worst {part.max():.4f})" for part in (spoilt, intact))
             lines.append(f"| {masks} | {noise:g} | {' | '.join(cells)} | {settled} of {seeds} |")
             print(lines[-1], flush=True)
-    (DOCS / "_generated" / "diffraction_masks.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (DOCS / "_generated" / "diffraction_masks.md").write_text(stamped("\n".join(lines) + "\n"), encoding="utf-8")
 
 
 def main(side: int = SIDE, masks: int = MASKS) -> None:
     lines, pictures = measure(side, masks)
     if (side, masks) == (SIDE, MASKS):
-        (DOCS / "_generated" / "diffraction.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        (DOCS / "_generated" / "diffraction.md").write_text(stamped("\n".join(lines) + "\n"), encoding="utf-8")
         (DOCS / "_static" / "diffraction.png").write_bytes(panel(pictures))
 
 

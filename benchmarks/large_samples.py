@@ -14,6 +14,7 @@ from time import perf_counter
 import numpy as np
 
 import robustphase as rp
+from benchmarks.stamp import stamped
 from robustphase.atomic import write_text
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -85,7 +86,7 @@ def main(seeds: int, most: float) -> None:
             lines.append(
                 f"| {noise} | {f'{SHARE:.0%} at {OUTLIER:g}' if outliers else 'none'} | " + " | ".join(cells) + " |"
             )
-    write_text(DOCS / "_generated" / "large_samples.md", "\n".join(lines) + "\n")
+    write_text(DOCS / "_generated" / "large_samples.md", stamped("\n".join(lines) + "\n"))
     draw_curves(sizes, curves)
 
 

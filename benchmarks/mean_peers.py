@@ -37,6 +37,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.mean_worlds import MeanWorld, anisotropic, dkk, far, heavy_subtle, scaled, subtle
+from benchmarks.stamp import stamped
 from robustphase.means import robust_mean
 
 Array = np.ndarray
@@ -362,7 +363,7 @@ def run(arguments: list[str] | None = None) -> None:
             with chosen.cells.open("a", newline="") as lines:
                 csv.writer(lines).writerow([name, case, *cells[name, case]])
     TARGET.parent.mkdir(exist_ok=True)
-    TARGET.write_text(_table(cells), encoding="utf-8")
+    TARGET.write_text(stamped(_table(cells)), encoding="utf-8")
     print(*exceptions(cells), f"written: {TARGET.name}", sep="\n")
 
 

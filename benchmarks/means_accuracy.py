@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.mean_worlds import WORLDS, adaptive, heavy, heavy_elliptical, subtle
+from benchmarks.stamp import stamped
 from robustphase.means import METHODS, robust_mean
 from robustphase.means.estimate import mean_of
 from robustphase.means.filter import filter_mean
@@ -35,7 +36,7 @@ def run() -> None:
     for part in parts:
         print(part)
     (DOCS / "_generated").mkdir(exist_ok=True)
-    (DOCS / "_generated" / "means_accuracy.md").write_text("\n".join(parts))
+    (DOCS / "_generated" / "means_accuracy.md").write_text(stamped("\n".join(parts)), encoding="utf-8")
     pictures(ratios, tails)
 
 

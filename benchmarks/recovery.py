@@ -16,6 +16,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 import robustphase as rp
+from benchmarks.stamp import measured_here, stamped
 from benchmarks.timing import ratio, time_by_turns
 from robustphase.atomic import write_text
 from robustphase.experiments.oracle import oracle_least_squares
@@ -92,14 +93,14 @@ def rows(seeds: int, settings: Settings, run: Run) -> Iterator[str]:
 
 
 def table(seeds: int, settings: Settings, *, page: Path, head: str, known: Settings, run: Run) -> None:
-    """Write a page, line by line, keeping lines of settings that are not measured now."""
-    written = page.read_text("utf-8").splitlines() if page.exists() else []
+    """Write a page, line by line, keeping those of other settings that were measured on the same commit."""
+    written = page.read_text("utf-8").splitlines() if measured_here(page) else []
     kept = {line.split(" | ")[0]: line for line in written if line.startswith("| cont")}
     order = ["| " + ", ".join(f"{key} {value}" for key, value in setting.items()) for setting in known]
     for line in rows(seeds, settings, run):
         print(line, flush=True)
         kept[line.split(" | ")[0]] = line
-        write_text(page, head + "\n".join(kept[name] for name in order if name in kept) + "\n")
+        write_text(page, stamped(head + "\n".join(kept[name] for name in order if name in kept) + "\n"))
 
 
 def run() -> None:

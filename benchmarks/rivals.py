@@ -18,6 +18,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 import robustphase as rp
+from benchmarks.stamp import stamped
 from benchmarks.timing import ratio, time_by_turns
 from robustphase.atomic import write_text
 from robustphase.experiments.oracle import oracle_least_squares
@@ -255,7 +256,7 @@ def main(seeds: int, workers: int) -> None:
     ]
     text = "\n".join(lines) + "\n"
     print(text)
-    write_text(PAGE, text)
+    write_text(PAGE, stamped(text))
 
 
 if __name__ == "__main__":

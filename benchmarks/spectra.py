@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.decomposition import PCA
 
+from benchmarks.stamp import stamped
 from benchmarks.timing import ratio, time_by_turns
 from robustphase import leading_eigenvector, robust_covariance
 
@@ -160,7 +161,7 @@ def run() -> None:
         ]
     text = "\n".join(parts) + "\n"
     TARGET.parent.mkdir(parents=True, exist_ok=True)
-    TARGET.write_text(text, encoding="utf-8")
+    TARGET.write_text(stamped(text), encoding="utf-8")
     print(text)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 import robustphase as rp
+from benchmarks.stamp import stamped
 from benchmarks.timing import ratio, slope, time_by_turns
 from robustphase.initialise.start import plain_spectral_start
 from robustphase.rows import MemoryRows
@@ -91,5 +92,5 @@ def run() -> None:
 
 if __name__ == "__main__":
     text = table(int(sys.argv[1]) if len(sys.argv) > 1 else 10)
-    PAGE.write_text(text, encoding="utf-8")
+    PAGE.write_text(stamped(text), encoding="utf-8")
     print(text)

@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 import robustphase as rp
+from benchmarks.stamp import stamped
 from robustphase.atomic import write_text, writing
 from robustphase.report.charts import Series, histogram_chart, scatter_chart, standalone_svg
 from robustphase.report.png import encode_png, grey_levels
@@ -300,7 +301,7 @@ def run(kinds: tuple[str, ...] = VARIANTS) -> None:
         if kinds == VARIANTS:
             _draw(kind, outcome)
     if kinds == VARIANTS:
-        write_text(STATIC / "transmission_tables.txt", "\n".join(tables + flags) + "\n")
+        write_text(STATIC / "transmission_tables.txt", stamped("\n".join(tables + flags) + "\n"))
 
 
 def _draw(kind: str, outcome: Outcome) -> None:

@@ -18,6 +18,7 @@ from joblib import Parallel, delayed
 from scipy import optimize, special
 
 import robustphase as rp
+from benchmarks.stamp import stamped
 from robustphase.atomic import write_text
 from robustphase.recover import recover
 from robustphase.simulate import World, make_world
@@ -86,7 +87,7 @@ def main() -> None:
             at = f"{found[lost, 1].min():.2f} to {found[lost, 1].max():.2f}" if lost.any() else "none lost"
             lines.append(f"| {level} | {np.mean(~lost):.1%} | {at} | {farthest(level):.2f}‖x*‖ |")
             print(lines[-1], flush=True)
-    write_text(PAGE, "\n".join(lines) + "\n")
+    write_text(PAGE, stamped("\n".join(lines) + "\n"))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ version = release = installed_version("robustphase")
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax", "numpydoc"]
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build", "_generated", "_templates", "generate"]
+exclude_patterns = ["_build", "_generated", "_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = "robustphase"
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}

@@ -1,10 +1,10 @@
 """Adversaries: budget, purity and equivariance for all of them, and what a few of them promise."""
 
-import runpy
 from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks import adversaries as unprotected
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -138,13 +138,12 @@ def test_the_page_of_adversaries_explains_each():
 @pytest.fixture(scope="module")
 def plain():
     """The two unprotected methods that the table in the documentation is made with, and their errors on clean data."""
-    script = runpy.run_path(str(DOCS / "generate" / "adversary_table.py"))
-    return script, errors_of(script, "none")
+    return unprotected, errors_of(unprotected, "none")
 
 
 def errors_of(script, name):
     worlds = (make_world(30, 1200, attack=name, contamination=0.2, seed=seed) for seed in (1, 2, 3))
-    return np.median([script["errors"](world) for world in worlds], axis=0)
+    return np.median([script.errors(world) for world in worlds], axis=0)
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -152,17 +151,17 @@ def test_an_adversary_harms_the_plain_start_or_the_plain_descent(group, plain):
     # Medians of three fixed worlds at 20 percent; the documentation has the full table.
     script, clean = plain
     names = [name for name, adversary in ADVERSARIES.items() if adversary.group == group]
-    assert [name for name in names if not script["harmful"](errors_of(script, name), clean)[:2].any()] == []
+    assert [name for name in names if not script.harmful(errors_of(script, name), clean)[:2].any()] == []
 
 
 def test_a_fixed_point_is_stationary_away_from_the_truth_and_every_bad_sample_fits_it(plain, case):
     script, _ = plain
     for seed in range(4):
         world = make_world(20, 800, attack="fixed_point", contamination=0.1, seed=seed)
-        found = script["plain_descent"](world.A, world.y, world.truth, steps=2000)
+        found = script.plain_descent(world.A, world.y, world.truth, steps=2000)
         residual = np.abs((world.A @ found) ** 2 - world.y)[world.touched]
         with case(seed):
-            assert_allclose(script["error"](found, world.truth), 0.3, atol=2e-3)
+            assert_allclose(script.error(found, world.truth), 0.3, atol=2e-3)
             assert residual.max() < 1.1 * (world.noise_std + 0.1)
 
 
