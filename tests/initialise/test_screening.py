@@ -10,26 +10,32 @@ from robustphase.initialise.screening import (
     match_normal,
     ordinary_lengths,
     plausible_rows,
-    screen_covariates,
     screen_directions,
 )
 from robustphase.rows import MemoryRows
 
 
+def screened(A, usable):
+    """Weights of rows that are of possible lengths for the most part."""
+    weights, normal = plausible_rows(MemoryRows(A), usable)
+    assert normal
+    return screen_directions(MemoryRows(A), weights)
+
+
 def test_screening_leaves_clean_covariates_alone_and_catches_a_cloud(rng):
     A = rng.standard_normal((4000, 50))
-    assert screen_covariates(MemoryRows(A), np.ones(4000, bool)).mean() > 0.999
+    assert screened(A, np.ones(4000, bool)).mean() > 0.999
     A[:400, 0] = 4.0 * rng.choice([-1, 1], 400)
-    weights = screen_covariates(MemoryRows(A), np.ones(4000, bool))
+    weights = screened(A, np.ones(4000, bool))
     assert weights[:400].mean() < 0.15
     assert weights[400:].mean() > 0.99
 
 
 def test_complex_covariates_are_screened_too(rng):
     A = (rng.standard_normal((4000, 30)) + 1j * rng.standard_normal((4000, 30))) / np.sqrt(2)
-    assert screen_covariates(MemoryRows(A), np.ones(4000, bool)).mean() > 0.999
+    assert screened(A, np.ones(4000, bool)).mean() > 0.999
     A[:400, 0] = 3.0
-    assert screen_covariates(MemoryRows(A), np.ones(4000, bool))[:400].mean() < 0.3
+    assert screened(A, np.ones(4000, bool))[:400].mean() < 0.3
 
 
 def test_matching_moves_weights_only_where_there_is_too_much():
@@ -47,7 +53,7 @@ def test_ordinary_lengths_are_those_of_chi_square_variables(rng):
 def test_weights_only_shrink_and_rows_that_cannot_be_used_get_none(rng):
     A, usable = rng.standard_normal((1000, 10)), np.ones(1000, bool)
     A[:50, 3], usable[60:70] = 6.0, False
-    weights = screen_covariates(MemoryRows(A), usable)
+    weights = screened(A, usable)
     assert 0 <= weights.min() <= weights.max() <= 1
     assert not weights[60:70].any()
     before = rng.random(1000)

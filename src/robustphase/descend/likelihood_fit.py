@@ -353,7 +353,7 @@ class _Finished:
         self._places = np.arange(k)
         self._point = np.empty((n + 6, k), np.result_type(state.signals, np.float64))
         self._projections = np.empty((m, k), self._point.dtype)
-        self._converged, self._reasons = np.empty(k, bool), np.zeros(k, int)
+        self._converged, self._reasons = np.empty(k, bool), np.full(k, -1)
         self._moves: list[float] = []
         self._merits: list[Array] = []
 
@@ -390,7 +390,9 @@ class _Finished:
             part = slice(low, low + step)
             seen = e_step(residuals[part], spreads[part], problem.density[part], problem.weights[part], state.noise)
             clean[part], weights[part] = seen.clean, seen.weights
-        reasons = [(Reason.SETTLED, Reason.STUCK, Reason.TOO_MANY)[reason] for reason in self._reasons]
+        # The last stands for −1, a column that nobody has put into its place.
+        known = (Reason.SETTLED, Reason.STUCK, Reason.TOO_MANY, Reason.RUNNING)
+        reasons = [known[reason] for reason in self._reasons]
         merits = np.stack(self._merits)
         return LikelihoodFit(
             state,

@@ -40,26 +40,6 @@ class ScreeningOptions:
 SCREENING = ScreeningOptions()
 
 
-def screen_covariates(source: RowSource, usable: Array, *, seed: int = 0) -> Array:
-    """Weights in [0, 1] for the rows of a design that should be standard normal.
-
-    Parameters
-    ----------
-    source : RowSource
-        The covariates.
-    usable : ndarray of bool, shape (m,)
-        Rows that can be computed with; the others get weight zero.
-    seed : int, default=0
-        For the first guess of the strongest directions.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-    """
-    weights, normal = plausible_rows(source, usable)
-    return screen_directions(source, weights, seed=seed) if normal else weights
-
-
 def plausible_rows(source: RowSource, usable: Array) -> tuple[Array, bool]:
     """Weight 1 for usable rows of possible length; and whether most are, else all usable ones count and a warning says so."""
     lengths = ScaledRows(source).squared_distances()
