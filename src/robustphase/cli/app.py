@@ -18,16 +18,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import fields
 from importlib import import_module
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import Any, TextIO, TypeVar
 
 import click
 
 import robustphase as rp
 from robustphase.cli.outputs import written
 from robustphase.cli.terminal import one_line, screen, shown
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 #: Commands in the order a newcomer meets them, with the line ``--help`` lists them by.
 COMMANDS = {
@@ -47,7 +44,7 @@ INTERRUPTED, TERMINATED = 130, 143
 GENERAL = ("quiet", "debug")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Request = TypeVar("Request", bound="DataclassInstance")
+Request = TypeVar("Request")
 #: Where a context keeps what was typed after the name of its command.
 _TYPED = "robustphase.typed"
 #: Where a context keeps what the library has warned of.
@@ -173,7 +170,8 @@ def as_request(kind: type[Request], options: Mapping[str, Any]) -> Request:
     -------
     kind
     """
-    names = {field.name for field in fields(kind)}
+    described: Any = kind
+    names = {field.name for field in fields(described)}
     own = {name: value for name, value in options.items() if name in names}
     others = {name: value for name, value in options.items() if name not in names and name not in GENERAL}
     rest = {"settings": others} if "settings" in names else others
