@@ -15,7 +15,7 @@ from robustphase.initialise.screening import SCREENING
 ROOMS = ("likelihood", "problem", "initialise", "descend", "recover")
 STAGES = {
     "NOISE", "COMPARISON", "DENSITY", "PROBLEM", "OBJECTIVE", "NEWTON", "ACCELERATION", "STEPS", "FIT", "CONSISTENCY",
-    "SCREENING", "SEARCH", "SPECTRA", "NORMS", "START", "SELECTION", "CERTIFICATE", "ENGINE",
+    "SCREENING", "SEARCH", "SPECTRA", "NORMS", "START", "SELECTION", "OPINION", "CERTIFICATE", "ENGINE",
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from robustphase import distance
-from robustphase.descend.likelihood_fit import FIT, Reason, Stopping, fit_likelihood, fit_signals, refit
+from robustphase.descend.likelihood_fit import FIT, Free, Reason, Stopping, fit_likelihood, fit_signals, refit
 from robustphase.descend.objective import OBJECTIVE, State, in_double
 from robustphase.experiments.oracle import oracle_least_squares
 from robustphase.likelihood import NoiseModel, initial_model
@@ -63,9 +63,9 @@ def test_accepted_points_never_lower_the_merit(problem_of, world):
         problem, rng = problem_of(drawn, floor=FLOOR), np.random.default_rng(seed)
         noise = 0.3 * rng.standard_normal(drawn.truth.size) / np.sqrt(drawn.truth.size)
         state = state_of(problem, (drawn.truth + noise)[:, None], 0.5)
-        for shape_free in (False, True):
-            fit = fit_likelihood(problem, state, Stopping(1e-7, 0.02, 40, 20), shape_free=shape_free)
-            assert_never_lower(fit, f"{case}, shape {'free' if shape_free else 'held'}")
+        for free in Free:
+            fit = fit_likelihood(problem, state, Stopping(1e-7, 0.02, 40, 20), free)
+            assert_never_lower(fit, f"{case}, free: {free}")
             assert Reason.RUNNING not in fit.reasons, case
             assert fit.converged.shape == (1,)
 
@@ -93,7 +93,7 @@ def test_a_fit_says_why_it_ended(problem_of):
     assert settled.reasons == [Reason.SETTLED]
     assert settled.converged.all()
     state = state_of(problem, 0.5 * world.truth[:, None], 0.5)
-    hasty = fit_likelihood(problem, state, Stopping(1e-12, 1e-9, 2, 0), shape_free=True)
+    hasty = fit_likelihood(problem, state, Stopping(1e-12, 1e-9, 2, 0), Free.SHAPE)
     assert hasty.reasons == [Reason.TOO_MANY]
     assert not hasty.converged.any()
     assert len(hasty.moves) == len(hasty.merits) == 3
@@ -166,8 +166,8 @@ def test_a_column_that_has_ended_stays_where_it_ended(problem_of):
     both, one = problem_of(*[world] * 6, floor=FLOOR), problem_of(world, floor=FLOOR)
     factors = np.array([1.0, 0.6, 0.65, 1.5, 1.6, 0.7])
     state, stopping = state_of(both, factors * world.truth[:, None], 0.5), Stopping(0.05, np.inf, 12, 0)
-    together = fit_likelihood(both, state, stopping, shape_free=False)
-    alone = fit_likelihood(one, state.only(np.array([0])), stopping, shape_free=False)
+    together = fit_likelihood(both, state, stopping, Free.SCALE)
+    alone = fit_likelihood(one, state.only(np.array([0])), stopping, Free.SCALE)
     assert len(alone.merits) < len(together.merits)
     assert_allclose(together.state.signals[:, 0], alone.state.signals[:, 0], atol=1e-5)
     ended = np.isnan(together.merits[:, 0])
@@ -222,7 +222,7 @@ def test_columns_may_be_replaced(problem_of):
     world = make_world(10, 400, attack="huge", seed=0)
     both, one = problem_of(world, world, floor=FLOOR), problem_of(world, floor=FLOOR)
     state = state_of(both, np.array([0.9, 1.1]) * world.truth[:, None], 0.5)
-    rough = fit_likelihood(both, state, Stopping(1e-12, 1e-9, 1, 0), shape_free=True)
+    rough = fit_likelihood(both, state, Stopping(1e-12, 1e-9, 1, 0), Free.SHAPE)
     better = refit(one, state.only(np.array([1])))
     mixed = rough.put(np.array([False, True]), better)
     assert_allclose(mixed.state.signals[:, 0], rough.state.signals[:, 0])

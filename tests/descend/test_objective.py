@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import t as student
 
-from robustphase.descend.likelihood_fit import Stopping, fit_likelihood
+from robustphase.descend.likelihood_fit import Free, Stopping, fit_likelihood
 from robustphase.descend.objective import (
     OBJECTIVE,
     State,
@@ -121,7 +121,7 @@ def test_a_converged_fit_is_stationary_in_everything_that_is_not_at_a_bound(prob
             initial_model(np.array([0.4]), np.array([0.1])),
             np.array([0.01]),
         )
-        fit = fit_likelihood(problem, start, Stopping(1e-10, 1e-8, 150, 0), shape_free=True)
+        fit = fit_likelihood(problem, start, Stopping(1e-10, 1e-8, 150, 0), Free.SHAPE)
         model, limit = fit.state.noise, np.log(NOISE.most_skew)
         free = {"scales": True, "cloud": True}
         free["log_skews"] = abs(model.log_skews[0]) < limit

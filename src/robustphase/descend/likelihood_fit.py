@@ -126,6 +126,13 @@ class LikelihoodFit(NamedTuple):
     reasons: list[Reason]
     converged: Array
 
+    def only(self, columns: Array) -> LikelihoodFit:
+        """Some of the columns, given as a mask."""
+        names = ("state", "projections", "residuals", "clean", "weights", "spreads", "merits", "converged")
+        chosen = {name: select_columns(getattr(self, name), columns) for name in names}
+        reasons = [reason for reason, taken in zip(self.reasons, columns, strict=True) if taken]
+        return self._replace(**chosen, reasons=reasons)
+
     def put(self, columns: Array, other: LikelihoodFit) -> LikelihoodFit:
         """These fits, with those of some columns replaced."""
         names = ("state", "projections", "residuals", "clean", "weights", "spreads", "converged")
@@ -134,6 +141,14 @@ class LikelihoodFit(NamedTuple):
         for place, reason in zip(np.flatnonzero(columns), other.reasons, strict=True):
             reasons[place] = reason
         return self._replace(**changed, reasons=reasons, moves=self.moves + other.moves)
+
+
+class Free(Enum):
+    """What is fitted beside signals and backgrounds."""
+
+    NOTHING = 0
+    SCALE = 1
+    SHAPE = 2
 
 
 class Stopping(NamedTuple):
@@ -167,11 +182,11 @@ def fit_signals(problem: Problem, signals: Array, backgrounds: Array, scales: Ar
         The samples, with the density of bad responses that was found.
     """
     noise = initial_model(scales, np.broadcast_to(problem.levels, scales.shape))
-    state = State(signals, backgrounds, noise, _cloud(problem, signals, scales))
+    state = State(signals, backgrounds, noise, cloud(problem, signals, scales))
     coarse = problem.floored(DENSITY.floor)
     few = problem.source.shape[0] < FIT.few_samples * problem.source.shape[1]
     arriving = Stopping(FIT.arrived, np.inf, FIT.arriving, FIT.arriving if few else 0)
-    arrived = fit_likelihood(coarse, state, arriving, shape_free=False)
+    arrived = fit_likelihood(coarse, state, arriving, Free.SCALE)
     doubts = (1 - arrived.clean) * problem.weights
     fine = problem._replace(density=bad_density(problem.density, problem.responses, doubts)).floored(DENSITY.floor)
     fitted = refit(fine, arrived.state)
@@ -180,12 +195,10 @@ def fit_signals(problem: Problem, signals: Array, backgrounds: Array, scales: Ar
 
 def refit(problem: Problem, state: State) -> LikelihoodFit:
     """The fit from a state that is close already, with all of the noise model free."""
-    return fit_likelihood(
-        problem, state, Stopping(FIT.tol, FIT.resolution, FIT.passes, FIT.exact_passes), shape_free=True
-    )
+    return fit_likelihood(problem, state, Stopping(FIT.tol, FIT.resolution, FIT.passes, FIT.exact_passes), Free.SHAPE)
 
 
-def fit_likelihood(problem: Problem, state: State, stopping: Stopping, *, shape_free: bool) -> LikelihoodFit:
+def fit_likelihood(problem: Problem, state: State, stopping: Stopping, free: Free) -> LikelihoodFit:
     """Maximise M (see the module's docstring) over signals, backgrounds and noise models.
 
     Parameters
@@ -196,8 +209,8 @@ def fit_likelihood(problem: Problem, state: State, stopping: Stopping, *, shape_
         Where to start.
     stopping : Stopping
         When to end.
-    shape_free : bool
-        Fit tails and skew too.
+    free : Free
+        What of the noise model is fitted: nothing, its scale and the share of bad samples, or tails and skew too.
     """
     m, n = problem.source.shape
     # Without enough samples their moments are too far from the population's for its Newton steps to converge.
@@ -216,7 +229,7 @@ def fit_likelihood(problem: Problem, state: State, stopping: Stopping, *, shape_
         # The closer, the more exactly a step has to be known.
         last = 1.0 if accepted is None else float(accepted.relative.max())
         exact_tol = float(np.clip(3 * last, *FIT.inner_tol)) if exact else None
-        target, relative = _plain_step(problem, state, seen, exact_tol, shape_free)
+        target, relative = _plain_step(problem, state, seen, exact_tol, free)
         reached = _Accepted(state, seen, target, relative, np.zeros(relative.size, int))
         accepted = reached if accepted is None else _accept(accepted, reached, memory, rounding)
         finished.note(accepted, ~company)
@@ -267,7 +280,7 @@ def _accept(last: _Accepted, new: _Accepted, memory: Anderson, rounding: float) 
 
 
 def _plain_step(
-    problem: Problem, state: State, seen: Evaluation, exact_tol: float | None, shape_free: bool
+    problem: Problem, state: State, seen: Evaluation, exact_tol: float | None, free: Free
 ) -> tuple[State, Array]:
     """Where the step without extrapolation leads; and the relative length of the Newton step."""
     m = problem.source.shape[0]
@@ -276,12 +289,14 @@ def _plain_step(
     else:
         step = newton_step(state.signals, seen.moments, fit_background=True)
         damping = initial_damping(m, real_unknowns(state.signals))
-    noise = m_step(state.noise, seen.statistics, problem.levels)
-    if not shape_free:
+    noise, spreads = state.noise, state.spreads
+    if free is not Free.NOTHING:
+        noise = m_step(state.noise, seen.statistics, problem.levels)
+        # A cloud that no sample holds grows to its bound, by a factor that overflows nothing.
+        leverage = np.maximum(seen.statistics.leverage, _ROUNDING)
+        spreads = spreads * effective_unknowns(problem, state.signals) / leverage
+    if free is Free.SCALE:
         noise = noise._replace(tails=state.noise.tails, log_skews=state.noise.log_skews)
-    # A cloud that no sample holds grows to its bound, by a factor that overflows nothing.
-    leverage = np.maximum(seen.statistics.leverage, _ROUNDING)
-    spreads = state.spreads * effective_unknowns(problem, state.signals) / leverage
     signals = state.signals + shortened(damping * step.signals, state.signals)
     target = State(signals, state.backgrounds + step.backgrounds, noise, spreads)
     return target, relative_lengths(step.signals, state.signals)
@@ -338,7 +353,7 @@ def _next_state(problem: Problem, accepted: _Accepted, memory: Anderson, n: int)
     return as_state(reached, n, problem.levels)
 
 
-def _cloud(problem: Problem, signals: Array, scales: Array) -> Array:
+def cloud(problem: Problem, signals: Array, scales: Array) -> Array:
     """ρ when nothing is known but the scale of the noise: every unknown takes its share of the samples."""
     mass = problem.weights.sum(axis=0)
     spreads: Array = effective_unknowns(problem, signals) * scales**2 / np.maximum(mass, _TINY)

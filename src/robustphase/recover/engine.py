@@ -31,6 +31,7 @@ from robustphase.likelihood import NoiseModel, classify, compare, initial_model
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
 from robustphase.problem import PROBLEM, Candidates, Problem, kept, put_columns
+from robustphase.recover.second_opinion import contradicted, second_opinion
 from robustphase.recover.selection import Selected, select
 from robustphase.rows import OperatorRows
 from robustphase.rows.source import Array
@@ -329,9 +330,13 @@ def _fit_with_evidence(
         fitted = fitted._replace(weights=fitted.weights * np.where(again, consistent, True))
         fit = fit.put(again, refit(fitted.only(again), fit.state.only(again)))
     scale = float(fit.state.noise.scales[0] * problem.units[0])
-    run.history.note("polish", again.size, float(fit.merits[-1].max()), fit.moves[-1], scale)
-    clean = _classified(problem.floored(DENSITY.low_floor)._replace(weights=fitted.weights), fit)
-    weights = np.clip(clean * fitted.weights, 0.0, 1.0)
+    merit = float(fit.merits[-1].max())
+    run.history.note("polish", again.size, merit, fit.moves[-1], scale)
+    weights = _classified(problem, fitted, fit)
+    doubted = contradicted(fitted, fit, weights)
+    if doubted.any():
+        fit = _heard_twice(problem, fit, weights, doubted, run)
+        weights = _classified(problem, fitted, fit)
     units = problem.units
     return Recovery(
         signals=np.sqrt(units) * fit.state.signals,
@@ -348,14 +353,35 @@ def _fit_with_evidence(
     ), fit
 
 
-def _classified(problem: Problem, fit: LikelihoodFit) -> Array:
-    """Probabilities to be clean, with the bad samples of each signal counted."""
+def _heard_twice(problem: Problem, fit: LikelihoodFit, weights: Array, doubted: Array, run: _Run) -> LikelihoodFit:
+    """The fits, with other answers to those in doubt where the samples that they explain worst know better."""
+    for place in np.flatnonzero(doubted):
+        column = np.arange(doubted.size) == place
+        one, answer = problem.only(column), fit.only(column)
+        other = second_opinion(one, answer, weights[:, column], lambda half: _candidate(half, run))
+        fit = fit if other is None else fit.put(column, other)
+    run.history.note("second opinion", int(doubted.sum()), moved=fit.moves[-1])
+    return fit
+
+
+def _candidate(problem: Problem, run: _Run) -> Candidates:
+    """The candidate that explains the samples of one signal best."""
+    if isinstance(problem.source, OperatorRows):
+        candidates = operator_start(problem, seed=run.seed)
+    else:
+        problem, candidates = broad_start(problem, screen=False, seed=run.seed)
+    return select(problem, candidates, lambda before, after: None, refine_alone=False).winner
+
+
+def _classified(problem: Problem, fitted: Problem, fit: LikelihoodFit) -> Array:
+    """Probabilities to be clean, with the bad samples of each signal counted, times the weights of the covariates."""
     p, clean = fit.converged.size, np.empty_like(fit.residuals)
+    counting = problem.floored(DENSITY.low_floor)._replace(weights=fitted.weights)
 
     def count(lows: range) -> None:
         for low in lows:
             columns = np.arange(low, min(low + ENGINE.together, p))
-            some = problem.only(columns)
+            some = counting.only(columns)
             clean[:, columns] = classify(
                 fit.residuals[:, columns],
                 fit.spreads[:, columns],
@@ -368,7 +394,8 @@ def _classified(problem: Problem, fit: LikelihoodFit) -> Array:
     tasks = range(0, p, ENGINE.together)
     threads = max(1, min(allowed_threads(), len(tasks)))
     run_in_threads(count, [tasks[part::threads] for part in range(threads)])
-    return clean
+    weights: Array = np.clip(clean * fitted.weights, 0.0, 1.0)
+    return weights
 
 
 def _as_selected(problem: Problem, winners: list[Selected], initial: list[Array]) -> Recovery:
