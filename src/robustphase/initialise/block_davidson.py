@@ -31,7 +31,7 @@ from robustphase.rows.threads import scratch
 class SearchOptions:
     """Constants of the search for directions."""
 
-    bins: int = empirical(10, "bins of the ranks: an adversary with a tenth of the samples spoils few of them")
+    bins: int = budget(10, "bins of the ranks: with a tenth of the samples few of them can be spoilt; more cost more")
     groups: tuple[tuple[int, int], ...] = empirical(
         ((0, 2), (1, 4), (3, 6), (5, 8), (7, 9), (8, 10), (9, 10), (6, 10)),
         "groups of bins, as ranges: low, middle and high responses, overlapping, so that each bin is in some and out of others",

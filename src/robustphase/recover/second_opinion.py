@@ -50,7 +50,9 @@ class OpinionOptions:
     tight: float = empirical(
         0.6, "scale at which noise is held, over that which the best half of the residuals suggests"
     )
-    floor: float = empirical(1.0, "density floor of bad responses there: dear samples would make it follow them")
+    floor: float = derived(
+        1.0, "density floor of bad responses there: one over their unit, as dense as ordinary responses lie"
+    )
     normal: float = derived(
         0.6745, "half of the residuals of normal noise are shorter than this many standard deviations"
     )
