@@ -31,7 +31,7 @@ from robustphase.likelihood import NoiseModel, classify, compare, initial_model
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
 from robustphase.problem import PROBLEM, Candidates, Problem, kept, put_columns
-from robustphase.recover.second_opinion import contradicted, second_opinion
+from robustphase.recover.second_opinion import contradicted, second_opinions
 from robustphase.recover.selection import Selected, select
 from robustphase.rows import OperatorRows
 from robustphase.rows.source import Array
@@ -268,9 +268,7 @@ def _recover_broad(problem: Problem, starts: Array | None, screen: bool, run: _R
         winner = _select(one, candidates, run)
         winners.append(winner)
         initial.append(candidates.signals[:, [winner.origin]])
-    together = winners[0].winner
-    for winner in winners[1:]:
-        together = together.joined(winner.winner)
+    together = _together([winner.winner for winner in winners])
     found = (
         _fit(problem, together, np.hstack(initial), run)
         if run.likelihood_fit
@@ -355,22 +353,40 @@ def _fit_with_evidence(
 
 def _heard_twice(problem: Problem, fit: LikelihoodFit, weights: Array, doubted: Array, run: _Run) -> LikelihoodFit:
     """The fits, with other answers to those in doubt where the samples that they explain worst know better."""
-    for place in np.flatnonzero(doubted):
-        column = np.arange(doubted.size) == place
-        one, answer = problem.only(column), fit.only(column)
-        other = second_opinion(one, answer, weights[:, column], lambda half: _candidate(half, run))
-        fit = fit if other is None else fit.put(column, other)
-    run.history.note("second opinion", int(doubted.sum()), moved=fit.moves[-1])
-    return fit
+    search = _broad_candidates if doubted.sum() <= ENGINE.broad_columns else _shared_candidates
+    better, others = second_opinions(
+        problem.only(doubted), fit.only(doubted), weights[:, doubted], lambda half: search(half, run)
+    )
+    run.history.note("second opinion", int(doubted.sum()), moved=others.moves[-1])
+    if not better.any():
+        return fit
+    columns = doubted.copy()
+    columns[doubted] = better
+    return fit.put(columns, others)
 
 
-def _candidate(problem: Problem, run: _Run) -> Candidates:
-    """The candidate that explains the samples of one signal best."""
-    if isinstance(problem.source, OperatorRows):
-        candidates = operator_start(problem, seed=run.seed)
-    else:
-        problem, candidates = broad_start(problem, screen=False, seed=run.seed)
-    return select(problem, candidates, lambda before, after: None, refine_alone=False).winner
+def _broad_candidates(problem: Problem, run: _Run) -> Candidates:
+    """For every signal the candidate that explains its samples best, of those that the broad start finds."""
+    winners = []
+    for k in range(problem.responses.shape[1]):
+        one = problem.only(np.array([k]))
+        if isinstance(problem.source, OperatorRows):
+            candidates = operator_start(one, seed=run.seed)
+        else:
+            one, candidates = broad_start(one, screen=False, seed=run.seed)
+        winners.append(select(one, candidates, lambda before, after: None, refine_alone=False).winner)
+    return _together(winners)
+
+
+def _shared_candidates(problem: Problem, run: _Run) -> Candidates:
+    """One candidate for every signal, from common passes."""
+    candidates, _ = shared_start(problem, seed=run.seed)
+    floored = problem.floored(comparison_floor(problem.levels))
+    return advance(floored, at_rest(floored, candidates), ENGINE.shared_steps).candidates
+
+
+def _together(winners: list[Candidates]) -> Candidates:
+    return Candidates(*(np.concatenate(parts, axis=-1) for parts in zip(*winners, strict=True)))
 
 
 def _classified(problem: Problem, fitted: Problem, fit: LikelihoodFit) -> Array:

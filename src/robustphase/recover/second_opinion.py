@@ -167,45 +167,54 @@ def best_half(problem: Problem, residuals: Array) -> Array:
     return np.array(lengths)
 
 
-def second_opinion(problem: Problem, fit: LikelihoodFit, weights: Array, search: Search) -> LikelihoodFit | None:
-    """The other answer to the problem of one signal, if it is the better one.
+def second_opinions(
+    problem: Problem, fit: LikelihoodFit, weights: Array, search: Search
+) -> tuple[Array, LikelihoodFit]:
+    """Other answers to those in doubt: which of them are better, shape (k,), and the better ones.
 
     Parameters
     ----------
     problem : Problem
-        The samples.
+        The samples, one column for each answer in doubt.
     fit : LikelihoodFit
-        The answer that is in doubt.
-    weights : ndarray of shape (m, 1)
+        The answers.
+    weights : ndarray of shape (m, k)
         Weights of the samples.
     search : callable
-        Finds a candidate for a problem.
+        Finds a candidate for every column of a problem.
     """
-    worse = worse_half(fit, weights)
-    half = problem._replace(weights=problem.weights * worse)
-    candidate, first = search(half), best_half(problem, fit.residuals)
+    half = problem._replace(weights=problem.weights * worse_half(fit, weights))
+    candidates, first = search(half), best_half(problem, fit.residuals)
     # The worse half knows less than all samples: an answer that agrees with it by and large needs no further look.
-    if _errors_apart(problem, fit, candidate.signals, first) <= 2 * OPINION.apart:
-        return None
-    residuals = problem.responses - abs2(project(problem.source, candidate.signals))
-    scale = np.maximum(OPINION.tight * best_half(problem, residuals) / OPINION.normal, _TINY)
-    state = State(candidate.signals, candidate.backgrounds, initial_model(scale, problem.levels), 1e-3 * scale**2)
+    apart = _errors_apart(problem, fit.state.signals, candidates.signals, first) > 2 * OPINION.apart
+    if not apart.any():
+        return apart, fit.only(apart)
+    problem, fit, candidates, first = problem.only(apart), fit.only(apart), candidates.only(apart), first[apart]
+    residuals = problem.responses - abs2(project(problem.source, candidates.signals))
+    scales = np.maximum(OPINION.tight * best_half(problem, residuals) / OPINION.normal, _TINY)
+    state = State(candidates.signals, candidates.backgrounds, initial_model(scales, problem.levels), 1e-3 * scales**2)
     other = fit_tightly(problem, state, OPINION.tol[0])
     second = best_half(problem, other.residuals)
-    if second[0] >= first[0] or _errors_apart(problem, fit, other.state.signals, second) <= OPINION.apart:
-        return None
-    other = fit_tightly(problem, other.state, OPINION.tol[1])
-    # Reported with the noise that its best half of residuals suggests.
-    wide = initial_model(best_half(problem, other.residuals) / OPINION.normal, problem.levels)
-    return other._replace(state=other.state._replace(noise=wide))
+    better = second < first
+    better &= _errors_apart(problem, fit.state.signals, other.state.signals, second) > OPINION.apart
+    apart[apart] = better
+    if better.any():
+        problem = problem.only(better)
+        other = fit_tightly(problem, other.state.only(better), OPINION.tol[1])
+        # Reported with the noise that their best half of residuals suggests.
+        wide = initial_model(best_half(problem, other.residuals) / OPINION.normal, problem.levels)
+        return apart, other._replace(state=other.state._replace(noise=wide))
+    return apart, other.only(better)
 
 
-def _errors_apart(problem: Problem, fit: LikelihoodFit, signals: Array, half: Array) -> float:
-    """Distance of an answer to another signal, in errors of least squares with noise whose best half is this long."""
+def _errors_apart(problem: Problem, signals: Array, others: Array, half: Array) -> Array:
+    """Distances of signals to others, in errors of least squares with noise whose best half is this long, shape (k,)."""
     m, d = problem.source.shape[0], real_unknowns(signals)
-    length = max(float(np.linalg.norm(signals)), _TINY)
-    error = float(half[0]) / OPINION.normal * np.sqrt(d / m) / (2 * length)
-    return float(distance(fit.state.signals[:, 0], signals[:, 0]) / max(error, _TINY))
+    lengths = np.maximum(np.linalg.norm(others, axis=0), _TINY)
+    errors = half / OPINION.normal * np.sqrt(d / m) / (2 * lengths)
+    distances = np.array([distance(one, other) for one, other in zip(signals.T, others.T, strict=True)])
+    apart: Array = distances / np.maximum(errors, _TINY)
+    return apart
 
 
 def fit_tightly(problem: Problem, state: State, tol: float) -> LikelihoodFit:
