@@ -328,8 +328,7 @@ def _fit_with_evidence(
         fitted = fitted._replace(weights=fitted.weights * np.where(again, consistent, True))
         fit = fit.put(again, refit(fitted.only(again), fit.state.only(again)))
     scale = float(fit.state.noise.scales[0] * problem.units[0])
-    merit = float(fit.merits[-1].max())
-    run.history.note("polish", again.size, merit, fit.moves[-1], scale)
+    run.history.note("polish", again.size, moved=fit.moves[-1], scale=scale)
     weights = _classified(problem, fitted, fit)
     doubted = contradicted(fitted, fit, weights)
     if doubted.any():
