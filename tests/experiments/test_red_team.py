@@ -94,6 +94,11 @@ def test_a_store_of_another_search_or_of_something_else_is_refused_and_left_alon
     with pytest.raises(ValueError, match="estimator='Spectral' there"):
         red_team(Refusing(), budget=8, store=store, **SMALL)
     assert store.read_text() == before
+    other = json.loads(before)
+    other["search"][2]["vector"][0] += 0.1
+    store.write_text(json.dumps(other))
+    with pytest.raises(ValueError, match="other attacks than this search asks for"):
+        red_team(Spectral(), budget=8, store=store, **SMALL)
     store.write_text("my notes")
     with pytest.raises(ValueError, match="not the store of a search"):
         red_team(Spectral(), budget=8, store=store, **SMALL)

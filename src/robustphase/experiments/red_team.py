@@ -273,7 +273,13 @@ class _Search:
     def _try(self, vectors: Sequence[Vector | None]) -> list[Trial]:
         """Trials of these attacks, those that the store knows from there."""
         first = len(self.tried)
-        self.tried.extend(self.store.trials["search"][first : first + len(vectors)])
+        stored = self.store.trials["search"][first : first + len(vectors)]
+        if any(not _same(trial.vector, vector) for trial, vector in zip(stored, vectors, strict=False)):
+            raise ValueError(
+                "the store holds other attacks than this search asks for: another version of the search, or another hand, has "
+                "written it. Choose another name for store."
+            )
+        self.tried.extend(stored)
         known = self.settings
         fits = [
             _Fit(vector, known.n, known.m, seed)
@@ -318,6 +324,13 @@ def most_distinct(trials: list[Trial], count: int) -> list[Trial]:
             chosen.append(trial)
     others = [trial for trial in ordered if trial not in chosen]
     return sorted((chosen + others)[:count], key=lambda trial: -trial.mean)
+
+
+def _same(one: Vector | None, other: Vector | None) -> bool:
+    """Whether two vectors are equal but for what another machine may have rounded differently."""
+    if one is None or other is None:
+        return one is other
+    return len(one) == len(other) and bool(np.allclose(one, other, rtol=0.0, atol=1e-3))
 
 
 def _apart(one: Trial, other: Trial) -> float:
