@@ -3,8 +3,7 @@
 ``python -m benchmarks.two_signals`` writes docs/_generated/two_signals.md. The bad samples answer for a second signal of any
 direction and norm, on rows chosen in several ways; none of these attacks is one of `simulate`.
 
-Whoever rewrites a share ε of the samples can turn those of one law into those of any other within total variation ε. So if two
-signals' laws are 2ε apart or less there is one in the middle that both can be turned into, and nobody can tell which it was.
+How far apart signals must be, `robustphase.experiments.indistinguishable_distance` says; the second has a part beside the first.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy import optimize, special
 
 import robustphase as rp
 from benchmarks.stamp import stamped
 from robustphase.atomic import write_text
+from robustphase.experiments import indistinguishable_distance, total_variation
 from robustphase.recover import recover
 from robustphase.simulate import World, make_world
 from robustphase.validation import check_samples
@@ -41,13 +40,8 @@ def second_signal(world: World, cosine: float, norm: float) -> np.ndarray:
     return norm * (cosine * world.truth + np.sqrt(1 - cosine**2) * beside)
 
 
-def total_variation(first: np.ndarray, second: np.ndarray) -> float:
-    """Between the laws of two signals with normal noise, from their projections on the rows."""
-    return float(np.mean(2 * special.ndtr(np.abs(first**2 - second**2) / (2 * SIGMA)) - 1))
-
-
 def one_run(level: float, cosine: float, norm: float, choice: str, noise: str, keep_noise: bool) -> tuple[float, float]:
-    """Error of the fit, and the total variation between the two signals."""
+    """Error of the fit, and the total variation between the two signals under normal noise."""
     world = make_world(N, M, contamination=0.0, attack="none", noise=noise, noise_std=SIGMA, seed=SEED)
     second = second_signal(world, cosine, norm)
     here, there = world.A @ world.truth, world.A @ second
@@ -61,15 +55,8 @@ def one_run(level: float, cosine: float, norm: float, choice: str, noise: str, k
     y = world.y.copy()
     y[bad] = there[bad] ** 2 + (world.y - here**2)[bad] * keep_noise
     found = recover(check_samples(world.A, y), level, unknown_mean=False)
-    return rp.distance(found.signal, world.truth, relative=True), total_variation(here, there)
-
-
-def farthest(level: float) -> float:
-    """Distance of two signals, over their norm, whose laws can be made the same: the second has a part beside the first."""
-    first, beside = np.random.default_rng(0).standard_normal((2, 1_000_000))
-    return float(
-        optimize.brentq(lambda d: total_variation(first, first + d * beside) - 2 * level, 1e-3, 3.0, xtol=1e-3)
-    )
+    apart = total_variation((norm * cosine, norm * np.sqrt(1 - cosine**2)), "gaussian", SIGMA)
+    return rp.distance(found.signal, world.truth, relative=True), apart
 
 
 def main() -> None:
@@ -85,7 +72,9 @@ def main() -> None:
             found = np.array(pool(delayed(one_run)(level, *attack) for attack in attacks))
             lost = found[:, 0] > 0.25
             at = f"{found[lost, 1].min():.2f} to {found[lost, 1].max():.2f}" if lost.any() else "none lost"
-            lines.append(f"| {level} | {np.mean(~lost):.1%} | {at} | {farthest(level):.2f}‖x*‖ |")
+            lines.append(
+                f"| {level} | {np.mean(~lost):.1%} | {at} | {indistinguishable_distance(level, noise_std=SIGMA):.2f}‖x*‖ |"
+            )
             print(lines[-1], flush=True)
     write_text(PAGE, stamped("\n".join(lines) + "\n"))
 

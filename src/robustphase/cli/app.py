@@ -32,6 +32,7 @@ COMMANDS = {
     "simulate": "Write a contaminated data set to a file, to try things on.",
     "fit": "Recover a signal from a file of covariates and responses.",
     "compare": "Run methods against adversaries and tabulate who survives.",
+    "attack": "Search for the attack that hurts a method most.",
     "reproduce": "Check the paper's claims, one experiment per statement.",
     "plan": "Say how many samples are needed, and what error to expect.",
 }

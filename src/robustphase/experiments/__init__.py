@@ -4,13 +4,35 @@
   accuracy and time.
 * ``reproduce`` measures the claims of the paper, one experiment per statement.
 * ``plan`` says how many samples a problem needs and what error to expect, before anything is measured.
+* ``red_team`` searches for the attack that hurts a given method most; ``unavoidable_error`` says what no method can avoid.
 
 All use the public interface only: whatever they do, a user can do.
 """
 
+from robustphase.experiments.attack_report import FoundAttack, RedTeamResult, RedTeamSettings
 from robustphase.experiments.compare import ComparisonInterrupted, compare
 from robustphase.experiments.comparison import Comparison
+from robustphase.experiments.information import indistinguishable_distance, total_variation, unavoidable_error
+from robustphase.experiments.methods import MethodEstimator
 from robustphase.experiments.plan import Plan, PlanWarning, plan
+from robustphase.experiments.red_team import RedTeamInterrupted, red_team
 from robustphase.experiments.reproduce import reproduce
 
-__all__ = ["Comparison", "ComparisonInterrupted", "Plan", "PlanWarning", "compare", "plan", "reproduce"]
+__all__ = [
+    "Comparison",
+    "ComparisonInterrupted",
+    "FoundAttack",
+    "MethodEstimator",
+    "Plan",
+    "PlanWarning",
+    "RedTeamInterrupted",
+    "RedTeamResult",
+    "RedTeamSettings",
+    "compare",
+    "indistinguishable_distance",
+    "plan",
+    "red_team",
+    "reproduce",
+    "total_variation",
+    "unavoidable_error",
+]

@@ -23,6 +23,8 @@ Method: TypeAlias = Callable[[NDArray[Any], NDArray[Any], float, bool], Any]
 ORACLE = "oracle"
 #: Ours, with the contamination given and found.
 OURS = ("robustphase", "robustphase-auto")
+#: What can be attacked by name: ours, the paper's algorithm (its steps, no polish), and the baselines.
+ATTACKABLE = ("ours", "paper", *baselines.METHODS)
 
 
 class Answer(NamedTuple):
@@ -42,6 +44,58 @@ def read_answer(answer: Any, n: int) -> Answer:
     if not np.isfinite(signal).all():
         raise ValueError("the signal holds NaN or infinite entries")
     return Answer(signal, converged)
+
+
+class MethodEstimator:
+    """A method as an object with ``fit(A, y)`` and ``signal_``, for what asks for one.
+
+    Parameters
+    ----------
+    method : str or callable
+        A name that a comparison knows, other than the oracle; or ``method(A, y, contamination, noise_mean_known)``.
+    contamination : float, default=0.1
+        What the method is told of it.
+    noise_mean_known : bool, default=True
+        Whether it is told that the noise has mean zero.
+
+    Attributes
+    ----------
+    signal_ : ndarray of shape (n,)
+        Its answer.
+    converged_ : bool
+        Whether it says that it converged.
+    """
+
+    def __init__(self, method: str | Method, contamination: float = 0.1, noise_mean_known: bool = True) -> None:
+        self.method, self.contamination, self.noise_mean_known = method, contamination, noise_mean_known
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Its parameters, by which scikit-learn clones it."""
+        names = ("method", "contamination", "noise_mean_known")
+        return {name: getattr(self, name) for name in names}
+
+    def __repr__(self) -> str:
+        name = self.method if isinstance(self.method, str) else getattr(self.method, "__qualname__", "method")
+        return f"{name}(contamination={self.contamination!r}, noise_mean_known={self.noise_mean_known!r})"
+
+    def fit(self, A: NDArray[Any], y: NDArray[Any]) -> MethodEstimator:
+        """Run the method on samples."""
+        method = self.method if callable(self.method) else _known(self.method)
+        if method is None:
+            raise ValueError("the oracle must be told which samples are clean, and cannot be fitted to samples alone.")
+        answer = method(A, y, self.contamination, self.noise_mean_known)
+        self.signal_, self.converged_ = read_answer(answer, A.shape[1])
+        return self
+
+
+def find_estimator(name: str, contamination: float, *, noise_mean_known: bool = True) -> Any:
+    """The estimator of a name in `ATTACKABLE`, told the contamination and whether the noise has mean zero."""
+    noise_mean = "zero" if noise_mean_known else "unknown"
+    if name == "ours":
+        return RobustPhaseRetrieval(contamination, noise_mean=noise_mean)
+    if name == "paper":
+        return RobustPhaseRetrieval(contamination, noise_mean=noise_mean, step="paper", polish=False)
+    return MethodEstimator(name, contamination, noise_mean_known)
 
 
 def find_methods(methods: str | Iterable[str] | Mapping[str, Method]) -> dict[str, Method | None]:

@@ -10,6 +10,7 @@ So every attack means the same thing at every scale. Nothing is global: all rand
 """
 
 from robustphase.simulate.adversaries import ADVERSARIES, Adversary, CleanSample, Rewrite
+from robustphase.simulate.adversaries.parametric import ParametricAttack
 from robustphase.simulate.corruption import Contaminated, corrupt
 from robustphase.simulate.designs import gaussian_design
 from robustphase.simulate.diffraction import CodedDiffraction
@@ -27,6 +28,7 @@ __all__ = [
     "CodedDiffraction",
     "Contaminated",
     "Noise",
+    "ParametricAttack",
     "Rewrite",
     "SampleOracle",
     "World",

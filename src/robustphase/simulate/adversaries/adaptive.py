@@ -17,6 +17,7 @@ from robustphase.simulate.adversaries.base import (
     CleanSample,
     Rewrite,
     fresh_rows,
+    leaning_unit,
     orthogonal_frame,
     orthogonal_unit,
     random_rows,
@@ -36,7 +37,7 @@ def gradient_push(sample: CleanSample, budget: int, rng: np.random.Generator) ->
     def inside_the_tail(clean: Array, share: float) -> float:
         return float(np.quantile(np.abs(clean), 0.99))
 
-    return _push(sample, _leaning_unit(sample, rng)[:, None], budget, inside_the_tail)
+    return _push(sample, leaning_unit(sample, rng)[:, None], budget, inside_the_tail)
 
 
 def gradient_spread(sample: CleanSample, budget: int, rng: np.random.Generator) -> Rewrite:
@@ -120,16 +121,6 @@ def _without(sample: CleanSample, rows: Array) -> Array:
     kept = np.ones(sample.m)
     kept[rows] = 0.0
     return kept
-
-
-def _leaning_unit(sample: CleanSample, rng: np.random.Generator) -> Array:
-    """Return the direction orthogonal to the truth in which noise already pulls least squares; random without noise."""
-    pull = sample.A.conj().T @ ((sample.noise - sample.noise_mean) * sample.inner)
-    across = pull - sample.unit * np.vdot(sample.unit, pull)
-    length = np.linalg.norm(across)
-    if length <= 1e-6 * np.linalg.norm(sample.A) * sample.norm * sample.scale:
-        return orthogonal_unit(sample, rng)
-    return np.asarray(across / length)
 
 
 ADAPTIVE = tuple(

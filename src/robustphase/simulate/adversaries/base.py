@@ -165,6 +165,16 @@ def orthogonal_unit(sample: CleanSample, rng: np.random.Generator) -> Array:
     return np.asarray(orthogonal_frame(sample, 1, rng)[:, 0])
 
 
+def leaning_unit(sample: CleanSample, rng: np.random.Generator) -> Array:
+    """Return the direction orthogonal to the truth in which noise already pulls least squares; random without noise."""
+    pull = sample.A.conj().T @ ((sample.noise - sample.noise_mean) * sample.inner)
+    across = pull - sample.unit * np.vdot(sample.unit, pull)
+    length = np.linalg.norm(across)
+    if length <= 1e-6 * np.linalg.norm(sample.A) * sample.norm * sample.scale:
+        return orthogonal_unit(sample, rng)
+    return np.asarray(across / length)
+
+
 def fresh_rows(sample: CleanSample, count: int, rng: np.random.Generator) -> Array:
     """Return new sensing vectors from the clean law."""
     return gaussian_design(count, sample.n, field=sample.field, seed=rng)

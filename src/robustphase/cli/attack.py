@@ -1,0 +1,166 @@
+"""``robustphase attack``: search for the attack that hurts a method most."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from robustphase.cli.app import as_command, command_line, general_options, option
+from robustphase.cli.outputs import check_distinct, check_writable, note_written, replacing
+from robustphase.cli.terminal import Screen, screen, shown
+from robustphase.cli.values import NOISES, Level, Name
+from robustphase.experiments import RedTeamInterrupted, RedTeamResult
+from robustphase.experiments import red_team as search
+from robustphase.experiments.methods import ATTACKABLE, find_estimator
+
+WHO, WORLDS, EFFORT, OUTPUT = "Who is attacked", "In which worlds", "How hard", "Output"
+COUNT = click.IntRange(min=1)
+
+
+@as_command(
+    "attack",
+    notes=f"Methods: {', '.join(ATTACKABLE)}. Noises: robustphase simulate --list. Any method of your own can be attacked from "
+    "Python: robustphase.experiments.red_team.",
+    example="""
+robustphase attack --contamination 0.1 --budget 300 --store search.json
+robustphase attack --method median_reshaped_wirtinger_flow --n 20 --m 1000 --budget 150 --report worst.md
+""",
+)
+@option(
+    WHO,
+    "--method",
+    type=Name(ATTACKABLE),
+    default="ours",
+    help="Who is attacked: ours, the paper's own algorithm, or a baseline; listed below.",
+)
+@option(
+    WORLDS,
+    "--contamination",
+    type=Level(),
+    default=0.1,
+    help="Share of the samples that attacks may rewrite; the method is told.",
+)
+@option(WORLDS, "--n", "n", type=COUNT, metavar="COUNT", default=50, help="Unknowns.")
+@option(WORLDS, "--m", "m", type=COUNT, metavar="COUNT", default=2500, help="Samples.")
+@option(WORLDS, "--noise", type=Name(NOISES), default="gaussian", help="Law of the noise.")
+@option(
+    WORLDS,
+    "--noise-std",
+    type=click.FloatRange(min=0),
+    metavar="NUMBER",
+    default=0.5,
+    help="Standard deviation of the noise, in units of the signal's squared norm.",
+)
+@option(
+    WORLDS,
+    "--noise-mean",
+    type=float,
+    metavar="NUMBER",
+    default=0.0,
+    help="Background in the same units; if it is not 0, methods that can are told that it is unknown.",
+)
+@option(WORLDS, "--field", type=click.Choice(("real", "complex")), default="real", help="Field of the signal.")
+@option(
+    EFFORT,
+    "--budget",
+    type=COUNT,
+    metavar="COUNT",
+    default=300,
+    help="Most fits of the search; more find worse attacks.",
+)
+@option(
+    EFFORT,
+    "--confirm",
+    type=click.IntRange(min=0),
+    metavar="COUNT",
+    default=8,
+    help="Fresh worlds in which the five worst attacks are run again, so many fits each.",
+)
+@option(
+    EFFORT,
+    "--seeds-per-attack",
+    type=COUNT,
+    metavar="COUNT",
+    default=3,
+    help="Worlds over which the error of an attack is averaged.",
+)
+@option(EFFORT, "--restarts", type=COUNT, metavar="COUNT", default=3, help="Searches that share the budget.")
+@option(EFFORT, "--seed", type=click.IntRange(min=0), metavar="NUMBER", default=0, help="The same seed finds the same.")
+@option(EFFORT, "--workers", type=COUNT, metavar="COUNT", help="Processes. Default: one per processor.")
+@option(
+    OUTPUT,
+    "--store",
+    metavar="SEARCH.json",
+    type=click.Path(path_type=Path),
+    help="Keep every attack that was tried; after an interruption the same command goes on from there.",
+)
+@option(
+    OUTPUT,
+    "--report",
+    metavar="REPORT.md",
+    type=click.Path(path_type=Path),
+    help="Write the worst attacks in Markdown, with the lines that make the worst one again.",
+)
+@general_options
+def attack(method: str, store: Path | None, report: Path | None, quiet: bool, debug: bool, **settings: Any) -> None:
+    """Search for the attack that hurts a method most.
+
+    Many attacks are tried on simulated data, each changing what it rewrites and how, and the search learns from those under which
+    the method erred most. Errors are relative to the signal: 0.1 is good, 1 is lost. The last line says what no method avoids.
+    """
+    check_distinct(**{"--store": store, "--report": report})
+    for path in (store, report):
+        if path is not None:
+            check_writable(path)
+    if settings["budget"] < 2 * settings["seeds_per_attack"]:
+        raise click.UsageError(
+            f"--budget must be at least {2 * settings['seeds_per_attack']}, twice --seeds-per-attack."
+        )
+    see = screen()
+    attacked = find_estimator(method, settings["contamination"], noise_mean_known=settings["noise_mean"] == 0)
+    try:
+        with see.counting("attacking") as tell:
+            found = search(attacked, store=store, progress=tell, **settings)
+    except RedTeamInterrupted as stop:
+        if stop.partial is not None:
+            _show(see, method, stop.partial)
+        raise KeyboardInterrupt(_how_to_go_on(store)) from stop
+    if store is not None:
+        note_written(store)
+    if report is not None:
+        with replacing(report) as temporary:
+            temporary.write_text(found.report(), encoding="utf-8")
+    _show(see, method, found)
+    for path, what in ((store, "search"), (report, "report")):
+        if path is not None:
+            see.say(f"{what}: {shown(path)}")
+
+
+def _how_to_go_on(store: Path | None) -> str:
+    if store is None:
+        return "nothing was written. With --store SEARCH.json a search can be continued"
+    return f"what was tried is in {shown(store)}. To go on: {command_line()}"
+
+
+def _show(see: Screen, method: str, found: RedTeamResult) -> None:
+    rows = [
+        [
+            str(number),
+            f"{attack.error:.3f}" if attack.fresh_errors else "not run",
+            f"{sum(attack.search_errors) / len(attack.search_errors):.3f}",
+            attack.attack.describe(),
+        ]
+        for number, attack in enumerate(found.attacks, 1)
+    ]
+    see.table(("attack", "fresh worlds", "search", "what it does"), rows, left=("what it does",))
+    see.facts(
+        [
+            ("attacked", method),
+            ("fits", str(found.fits)),
+            ("error without an attack", f"{found.clean_error:.3f}"),
+            ("error under the worst attack", f"{found.error:.3f}"),
+            ("error that no method avoids", f"{found.unavoidable_error:.3f}"),
+        ]
+    )
