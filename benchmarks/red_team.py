@@ -17,6 +17,7 @@ from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
 import robustphase as rp
+from benchmarks.stamp import stamped
 from robustphase.atomic import write_text
 from robustphase.experiments import RedTeamResult, red_team
 from robustphase.experiments.methods import find_estimator
@@ -87,7 +88,7 @@ def main() -> None:
                 f"{found.unavoidable_error:.2f} |"
             )
             told.append(f"- `{method}`, {level:g}: {found.worst.attack.describe()}")
-    write_text(PAGE, "\n".join([*lines, *told]) + "\n")
+    write_text(PAGE, stamped("\n".join([*lines, *told]) + "\n"))
 
 
 if __name__ == "__main__":

@@ -63,6 +63,7 @@ MAY_TAKE_MORE = {
     "robustphase.baselines.polyak.polyak_subgradient",
     "robustphase.baselines.prox.prox_linear",
     "robustphase.baselines.smoothed.smoothed_l1",
+    "robustphase.experiments.red_team.red_team",
     "robustphase.baselines.wirtinger.wirtinger_flow",
     "robustphase.estimator.estimator.RobustPhaseRetrieval.__init__",
     "robustphase.experiments.compare.compare",
