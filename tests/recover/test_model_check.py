@@ -37,7 +37,7 @@ WRONG = [
     ("flagged share", {"flagged": 0.4}, "contamination="),
     ("explained responses", {"correlation": 0.02, "kept_correlation": 0.05}, "beside its own row"),
     ("expected error", {"scale": 10.0}, "more samples"),
-    ("background", {"background": 0.8}, 'noise_mean="unknown"'),
+    ("background", {"background": 0.8, "unexplained": 0.5}, 'noise_mean="unknown"'),
     ("power of the responses", {"power": 0.5, "power_evidence": 200.0}, r"y\*\*2"),
     ("power of the responses", {"power": 0.05, "power_evidence": 200.0}, r"10\*\*"),
     ("power of the responses", {"power": 2.0, "power_evidence": 200.0}, "square root"),

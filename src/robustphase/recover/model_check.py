@@ -55,6 +55,9 @@ class CheckOptions:
         0.35, "mean residual over the energy of the signal that is no accident of skewed noise"
     )
     background_noise: float = empirical(0.4, "and over the scale of the noise")
+    background_unexplained: float = empirical(
+        0.3, "unexplained share of the variance with which it is more than a constant"
+    )
     uneven: float = empirical(2.0, "ratio of noise between large and small predictions that costs accuracy")
     trend: float = empirical(0.1, "correlation along the rows that is worth a look")
     strong_trend: float = empirical(0.3, "and one that spoils the answer: a tenth of the variance of the residuals")
@@ -339,12 +342,13 @@ def _background(figures: Figures) -> Check:
         CHECKS.deviations * figures.scale / float(np.sqrt(max(figures.kept, 1))),
     )
     there = abs(figures.background) > limit
+    # The location of the residuals is fitted in any case, so a constant alone does no harm.
     return Check(
         "background",
         figures.background,
         limit,
         there,
-        there,
+        there and figures.unexplained > CHECKS.background_unexplained,
         "the responses have a background, or parts that this signal does not explain (other modes, rows not as stated)",
         'Try noise_mean="unknown".',
     )

@@ -46,7 +46,7 @@ class FigureOptions:
     )
     powers: int = budget(45, "exponents that are tried")
     curvature_rows: float = budget(8.0, "rows per real unknown from which the curvature is computed")
-    curvature_unknowns: int = budget(600, "most real unknowns for which it is computed: it takes a matrix of that size")
+    curvature_unknowns: int = budget(200, "most real unknowns for which it is computed: it takes a matrix of that size")
 
 
 FIGURES = FigureOptions()
