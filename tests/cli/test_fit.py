@@ -49,7 +49,14 @@ def fitted(world: rp.simulate.World, **settings: object) -> rp.RobustPhaseRetrie
 )
 def test_the_result_is_that_of_the_python_interface(run, tmp_path, data, world, options, settings):
     model = fitted(world, **settings)
-    run("fit", data, *options, "--out", "result.npz", code=0 if model.converged_ else 3)
+    run(
+        "fit",
+        data,
+        *options,
+        "--out",
+        "result.npz",
+        code=4 if model.model_check_.severe else 0 if model.converged_ else 3,
+    )
     result = load_result(tmp_path / "result.npz")
     np.testing.assert_array_equal(result.signal, model.signal_)
     np.testing.assert_array_equal(result.initial_signal, model.initial_signal_)

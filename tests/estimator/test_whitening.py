@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 
 from robustphase import RobustPhaseRetrieval, distance, spectral_init
 from robustphase.initialise.start import whitened
+from robustphase.recover.model_check import ModelWarning
 from robustphase.validation import check_samples
 
 
@@ -35,7 +36,8 @@ def test_a_third_of_the_rows_missing_leaves_the_fit_as_if_they_had_never_been(de
 
 def test_many_signals_and_starts_are_whitened_alike(rng):
     A, x, y, _ = holes(rng, "correlated")
-    several = RobustPhaseRetrieval(whiten=True, nonfinite="drop").fit(A, np.stack((y, y[::-1]), axis=1))
+    with pytest.warns(ModelWarning, match="Column 1 of y"):
+        several = RobustPhaseRetrieval(whiten=True, nonfinite="drop").fit(A, np.stack((y, y[::-1]), axis=1))
     assert distance(several.signal_[0], x, relative=True) < 0.05
     start = spectral_init(A, y, whiten=True, nonfinite="drop")
     assert distance(start.signal, x, relative=True) < 0.5

@@ -7,7 +7,8 @@ One module per command, each a thin layer over a function of the library. What t
 * ``values`` reads what is typed (a level, a picture's shape, a start);
 * ``terminal`` is what a person sees, ``outputs`` what is left on the disk: checked before the work, written atomically.
 
-Exit codes: 0 done and converged, 3 finished without converging, 2 bad usage, 1 any other error, 130 interrupted.
+Exit codes: 0 done and converged, 3 finished without converging, 4 finished but the data contradict the model, 2 bad usage,
+1 any other error, 130 interrupted.
 Only :func:`main` works without the ``cli`` extra: it says how to install it.
 """
 
@@ -34,7 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 done and converged, 3 finished without converging, 2 bad usage, 1 any other error, 130 interrupted.
+        0 done and converged, 3 finished without converging, 4 finished but the data contradict the model, 2 bad usage, 1 any
+        other error, 130 interrupted.
     """
     missing = [name for name in NEEDED if not _installed(name)]
     if missing:

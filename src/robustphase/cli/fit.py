@@ -16,6 +16,7 @@ import numpy as np
 import robustphase as rp
 from robustphase.atomic import sweep_leftovers
 from robustphase.cli.app import (
+    MODEL_FAILS,
     UNSETTLED,
     Failure,
     as_command,
@@ -98,8 +99,8 @@ class FitRequest:
 
 @as_command(
     "fit",
-    notes="Exit codes: 0 converged, 3 finished without converging (the files are written), 2 bad usage, 1 error, "
-    "130 interrupted.",
+    notes="Exit codes: 0 converged, 3 finished without converging, 4 finished but the data contradict the model (in both cases "
+    "the files are written), 2 bad usage, 1 error, 130 interrupted.",
     example="""
 robustphase simulate data.npz --attack leverage --noise-mean 3
 robustphase fit data.npz --contamination 0.1 --noise-mean unknown --out result.npz --report report.html
@@ -266,9 +267,17 @@ def fit(**options: Any) -> None:
             note_written(out)
     _summarise(see, model, diagnostics)
     see.say(f"result: {shown(out)}")
+<<<<<<< HEAD
     if asked.report is not None:
         _write_report(asked.report, diagnostics, out)
         see.say(f"report: {shown(asked.report)}")
+=======
+    if report is not None:
+        _write_report(report, diagnostics, out)
+        see.say(f"report: {shown(report)}")
+    if any(check.severe for check in _model_checks(model)):
+        click.get_current_context().exit(MODEL_FAILS)
+>>>>>>> modelcheck
     if not model.converged_:
         click.get_current_context().exit(UNSETTLED)
 
@@ -356,7 +365,21 @@ def _summarise(see: Screen, model: rp.RobustPhaseRetrieval, diagnostics: FitDiag
         facts.insert(3, ("background", number(model.noise_mean_)))
     if diagnostics.true_error is not None:
         facts.insert(1, ("error", f"{diagnostics.true_error:.2%} of the signal, judged by the truth in the file"))
+    facts += [
+        (
+            "model check",
+            f"{check.name} {'fails' if check.severe else 'is off'}: {check.figure:.3g}, limit {check.threshold:.3g}",
+        )
+        for one in _model_checks(model)
+        for check in one.failed
+    ]
     see.facts(facts)
+
+
+def _model_checks(model: rp.RobustPhaseRetrieval) -> tuple[Any, ...]:
+    """The test of each signal's model."""
+    checks = model.model_check_
+    return checks if isinstance(checks, tuple) else (checks,)
 
 
 def _certificate(model: rp.RobustPhaseRetrieval) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from robustphase.estimator.history import Iteration
 from robustphase.recover import Recovery
+from robustphase.recover.model_check import ModelCheck
 from robustphase.rows.source import Array
 
 #: Shares of bad samples: above the stated one by this much is a cause; beyond this no common signal explains the data.
@@ -67,6 +70,12 @@ def many_advice(converged: Array, nothing: Array) -> str:
             "by itself: the warning then names the likely cause and what to try."
         )
     return " ".join(said)
+
+
+def many_model_advice(checks: Sequence[ModelCheck]) -> str:
+    """For many signals, of some of which the model does not hold."""
+    severe = [column for column, check in enumerate(checks) if check.severe]
+    return f"{len(severe)} of {len(checks)} signals are in doubt. Column {severe[0]} of y: {checks[severe[0]].message}"
 
 
 def descent_advice(history: list[Iteration], tol: float) -> str:

@@ -28,6 +28,7 @@ from robustphase.initialise.start import whitened
 from robustphase.likelihood import NoiseModel
 from robustphase.problem import KEPT
 from robustphase.recover import Recovery
+from robustphase.recover.model_check import ModelCheck, ModelWarning
 from robustphase.rows import RowSource, project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
@@ -106,7 +107,12 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     n_iter_ : int
         Stages and steps made.
     converged_ : bool
-        Whether the last stage settled. If not, a ``ConvergenceWarning`` names the likely cause and what to try.
+        Whether the last stage settled and the model holds. If not, a ``ConvergenceWarning`` (a ``ModelWarning`` where the model
+        fails) names the likely cause and what to try.
+    model_check_ : ModelCheck
+        The test of the model that ends every fit: named checks with figure, threshold, likely cause and what to try; print it
+        for a table. If ``model_check_.severe``, the fit has not converged and ``certificate_`` is infinite. A tuple of them,
+        one for each signal, for p signals.
     history_ : list of Iteration
         One record per stage or step, with the passes over the data and the time so far.
     n_features_in_ : int
@@ -184,6 +190,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     n_iter_: int
     converged_: bool
     history_: list[Iteration]
+    model_check_: ModelCheck | tuple[ModelCheck, ...]
     n_features_in_: int
     batches_seen_: int
     residual_centre_: float
@@ -229,7 +236,8 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.batches_seen_ = 1
         self.n_iter_ = len(self.history_)
         if fitted.message:
-            warnings.warn(fitted.message, ConvergenceWarning, stacklevel=2)
+            category = ModelWarning if any(check.severe for check in fitted.checks) else ConvergenceWarning
+            warnings.warn(fitted.message, category, stacklevel=2)
         return self
 
     def partial_fit(self, A: Any, y: Any) -> RobustPhaseRetrieval:
@@ -409,6 +417,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.noise_model_ = NoiseModel(*(plain(part) for part in found.noise))
         self.noise_scale_ = plain(found.noise.scales)
         self.converged_, self._law_fitted = plain(fitted.converged), self.polish
+        self.model_check_ = fitted.checks[0] if one else fitted.checks
 
     def _averaged_step(self, samples: Samples, level: float, settings: Settings, clock: Clock) -> None:
         """A step on a fresh batch, averaged with all earlier ones."""

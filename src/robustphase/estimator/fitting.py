@@ -20,6 +20,7 @@ from robustphase.estimator.advice import (
     engine_advice,
     escape_advice,
     many_advice,
+    many_model_advice,
     nothing_advice,
     zero_start_advice,
 )
@@ -33,6 +34,8 @@ from robustphase.population import paper_step
 from robustphase.problem import kept
 from robustphase.recover import Recovery, recover
 from robustphase.recover.certificate import Answers, Certificates, certify
+from robustphase.recover.model_check import CHECKS, ModelCheck, certificate_factor, check_model, sampling_error
+from robustphase.recover.model_figures import FittedSamples, measure
 from robustphase.rows import MemoryRows, project, rows_at
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
@@ -97,6 +100,8 @@ class Fitted:
         Whether each settled.
     message : str
         What to warn of, if anything.
+    checks : tuple of ModelCheck
+        The test of each one's model.
     """
 
     recovery: Recovery
@@ -106,6 +111,7 @@ class Fitted:
     noise_means: Array
     converged: Array
     message: str = ""
+    checks: tuple[ModelCheck, ...] = ()
 
 
 def fit(samples: Samples, start: Array | None, settings: Settings, clock: Clock, note: Note) -> Fitted:
@@ -128,9 +134,60 @@ def fit(samples: Samples, start: Array | None, settings: Settings, clock: Clock,
     if by_engine:
         start = _find_start(samples, settings.contamination, settings) if start is None else start
         if start is not None and not np.any(start):
-            return _give_up(samples, start, settings, clock, note)
-        return _by_engine(samples, start, settings, clock, note)
-    return _by_descent(samples, start, settings, clock, note)
+            fitted = _give_up(samples, start, settings, clock, note)
+        else:
+            fitted = _by_engine(samples, start, settings, clock, note)
+    else:
+        fitted = _by_descent(samples, start, settings, clock, note)
+    return with_model_check(samples, fitted, settings)
+
+
+def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fitted:
+    """The same answers with a test of their model: where it fails severely nothing has converged and nothing is certified."""
+    found, responses = fitted.recovery, _columns(samples.responses)
+    is_complex = np.iscomplexobj(fitted.signals)
+    figures, design = measure(
+        FittedSamples(
+            samples.source,
+            responses,
+            found.weights,
+            np.broadcast_to(found.covariate_weights, found.weights.shape),
+            samples.dropped,
+            fitted.signals,
+            found.initial_signals,
+            found.backgrounds,
+            found.noise.scales,
+            fitted.levels,
+            settings.unknown_mean,
+        ),
+        seed=settings.seed,
+    )
+    nothing = _without_signal(responses, fitted.signals)
+    checks = tuple(
+        check_model(
+            one,
+            design,
+            stated=settings.contamination,
+            whitened=settings.whiten,
+            is_complex=is_complex,
+            unknown_mean=settings.unknown_mean,
+            no_signal=bool(none),
+            rough=not settings.polish,
+        )
+        for one, none in zip(figures, nothing, strict=True)
+    )
+    factors = np.array([certificate_factor(check, design) for check in checks])
+    least = CHECKS.sampling * np.array([sampling_error(one, design, is_complex) for one in figures]) * settings.polish
+    with np.errstate(invalid="ignore"):
+        # Exact fits have certificates of zero, which no factor makes larger, unless there is no certificate at all.
+        radii = np.where(np.isinf(factors), np.inf, np.maximum(fitted.radii, least) * factors)
+    radii = np.where(np.isnan(fitted.radii) & np.isfinite(factors), np.nan, radii)
+    severe = np.array([check.severe for check in checks])
+    message = fitted.message
+    # Of a missing signal the fit has spoken already.
+    if (severe & ~nothing).any():
+        message = checks[0].message if severe.size == 1 else many_model_advice(checks)
+    return replace(fitted, radii=radii, converged=fitted.converged & ~severe, message=message, checks=checks)
 
 
 def certified(

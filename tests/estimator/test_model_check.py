@@ -1,0 +1,123 @@
+"""Fits to data that break the model say so; fits to data that do not stay quiet."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import robustphase as rp
+from robustphase.recover.model_check import ModelWarning
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+def drawn(seed, n=30, m=1500, field="real"):
+    rng = np.random.default_rng(seed)
+    A = rp.simulate.gaussian_design(m, n, field=field, seed=rng)
+    return A, rp.simulate.random_signal(n, field=field, seed=rng), rng
+
+
+WRONG = {
+    "shuffled": (lambda A, x, rng: (A, rng.permutation((A @ x) ** 2)), "explained responses"),
+    "magnitudes": (lambda A, x, rng: (A, 10 * np.abs(A @ x)), "power of the responses"),
+    "squares": (lambda A, x, rng: (A, (A @ x) ** 4), "power of the responses"),
+    "decibels": (lambda A, x, rng: (A, 10 * np.log10((A @ x) ** 2 + 1e-3)), "power of the responses"),
+    "second mode": (lambda A, x, rng: (A, (A @ x) ** 2 + (A @ np.roll(x, 1)) ** 2), "residuals along the rows"),
+    "few samples": (lambda A, x, rng: (A[:45], (A[:45] @ x) ** 2), "samples per unknown"),
+    "duplicate column": (lambda A, x, rng: _twice(A, x), "curvature"),
+    "drifting gain": (lambda A, x, rng: (A, (A @ x) ** 2 * np.linspace(1, 0.1, len(A))), "drift of the gain"),
+    "long rows": (lambda A, x, rng: (1.1 * A, (1.1 * A @ x) ** 2), "flagged share"),
+}
+
+
+def _twice(A, x):
+    A = A.copy()
+    A[:, 1] = A[:, 0]
+    return A, (A @ x) ** 2
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("world", WRONG)
+def test_a_wrong_world_is_named_and_nothing_is_certified(world, seed):
+    change, name = WRONG[world]
+    A, x, rng = drawn(seed)
+    with pytest.warns(ModelWarning, match="Likely cause"):
+        model = rp.RobustPhaseRetrieval().fit(*change(A, x, rng))
+    assert not model.converged_
+    assert model.certificate_ == np.inf
+    assert name in [check.name for check in model.model_check_.failed if check.severe]
+
+
+def test_a_complex_signal_behind_real_patterns_is_not_fitted_in_silence():
+    A, _, rng = drawn(3, m=3000)
+    x = rp.simulate.random_signal(30, field="complex", seed=rng)
+    with pytest.warns(ModelWarning, match="complex"):
+        model = rp.RobustPhaseRetrieval().fit(np.sign(A), np.abs(np.sign(A) @ x) ** 2)
+    assert not model.converged_
+
+
+def test_complex_signals_need_more_than_two_samples_per_unknown():
+    A, x, _ = drawn(0, m=60, field="complex")
+    with pytest.warns(ModelWarning, match="samples per unknown"):
+        model = rp.RobustPhaseRetrieval(contamination=0.0).fit(A, np.abs(A @ x) ** 2)
+    assert model.certificate_ == np.inf
+
+
+@pytest.mark.parametrize("seed", [10, 11])
+@pytest.mark.parametrize("field", ["real", "complex"])
+@pytest.mark.parametrize(
+    ("attack", "noise"),
+    [("none", "gaussian"), ("decoy", "student"), ("leverage", "lognormal"), ("erase", "pareto"), ("mimic", "none")],
+)
+def test_right_worlds_raise_no_alarm(attack, noise, field, seed):
+    world = rp.simulate.make_world(20, 1500, contamination=0.1, attack=attack, noise=noise, field=field, seed=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = rp.RobustPhaseRetrieval(contamination=0.1).fit(world.A, world.y)
+    assert model.converged_
+    assert not model.model_check_.severe
+    assert rp.distance(model.signal_, world.truth, relative=True) <= model.certificate_ + 1e-9
+
+
+@pytest.mark.parametrize("scale", [0.3, 0.5])
+def test_certificates_hold_for_rows_of_another_scale(scale):
+    A, x, rng = drawn(4)
+    y = (scale * A @ x) ** 2 + 0.3 * scale**2 * rng.standard_normal(len(A))
+    with warnings.catch_warnings():
+        # Screening takes many of these rows for bad ones, or gives up, and says so.
+        warnings.simplefilter("ignore", UserWarning)
+        model = rp.RobustPhaseRetrieval(contamination=0.2).fit(scale * A, y)
+    assert "scale of the rows" in [check.name for check in model.model_check_.failed]
+    assert rp.distance(model.signal_, x, relative=True) < model.certificate_
+
+
+def test_a_descent_is_checked_as_well():
+    A, x, rng = drawn(5)
+    with pytest.warns(ModelWarning, match="beside its own row"):
+        model = rp.RobustPhaseRetrieval(step="paper", polish=False).fit(A, rng.permutation((A @ x) ** 2))
+    assert not model.converged_
+
+
+def test_many_signals_have_a_check_each():
+    A, x, rng = drawn(6)
+    y = (A @ x) ** 2
+    with pytest.warns(ModelWarning, match="1 of 3 signals are in doubt. Column 1 of y"):
+        model = rp.RobustPhaseRetrieval().fit(A, np.stack((y, rng.permutation(y), 2 * y), axis=1))
+    assert [check.severe for check in model.model_check_] == [False, True, False]
+    np.testing.assert_array_equal(model.converged_, [True, False, True])
+    np.testing.assert_array_equal(np.isinf(model.certificate_), [False, True, False])
+
+
+def test_the_check_takes_three_passes():
+    A, x, _ = drawn(7)
+    model = rp.RobustPhaseRetrieval()
+    source = rp.rows.MemoryRows(A)
+    model.fit(source, (A @ x) ** 2)
+    assert source.passes - model.history_[-1].passes <= 3
+
+
+def test_warnings_of_the_model_are_warnings_of_convergence():
+    assert issubclass(ModelWarning, ConvergenceWarning)

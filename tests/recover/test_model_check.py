@@ -1,0 +1,205 @@
+"""Each check fails on the figures of its own wrong world and passes on those of a right one."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from robustphase.recover.model_check import CHECKS, Check, ModelCheck, certificate_factor, check_model, sampling_error
+from robustphase.recover.model_figures import Design, Figures, FittedSamples, measure
+from robustphase.rows import MemoryRows
+
+RIGHT = Figures(
+    samples=2000, kept=1800, unknowns=40, flagged=0.1, energy=1.0, scale=0.5, correlation=0.6, kept_correlation=0.8,
+    unexplained=0.1, power=1.0, power_evidence=0.5, uneven=1.0, dependence=0.0, dependence_evidence=0.3, background=0.02,
+    neighbours=0.01, drift=0.01, gain=-0.02,
+)  # fmt: skip
+STANDARD = Design(scale=0.99, shift=0.0005, spread=0.001, kurtosis=0.0, rows=1800, curvature=0.9)
+
+
+def checked(figures=RIGHT, design=STANDARD, **told):
+    told = {"stated": 0.1, "whitened": False, "is_complex": False, "unknown_mean": False, "no_signal": False} | told
+    return check_model(figures, design, **told)
+
+
+def test_nothing_fails_in_a_right_world():
+    check = checked()
+    assert not check.failed
+    assert not check.severe
+    assert check.message == ""
+    assert certificate_factor(check, STANDARD) == 1.0
+
+
+WRONG = [
+    ("samples per unknown", {"kept": 70}, "Collect"),
+    ("flagged share", {"flagged": 0.4}, "contamination="),
+    ("explained responses", {"correlation": 0.02, "kept_correlation": 0.05}, "beside its own row"),
+    ("expected error", {"scale": 10.0}, "more samples"),
+    ("background", {"background": 0.8, "unexplained": 0.5}, 'noise_mean="unknown"'),
+    ("power of the responses", {"power": 0.5, "power_evidence": 200.0}, r"y\*\*2"),
+    ("power of the responses", {"power": 0.05, "power_evidence": 200.0}, r"10\*\*"),
+    ("power of the responses", {"power": 2.0, "power_evidence": 200.0}, "square root"),
+    ("residuals along the rows", {"dependence": 0.1, "dependence_evidence": 9.0}, "complex"),
+    ("drift of the gain", {"gain": 0.6}, "shorter stretches"),
+    ("neighbouring residuals", {"neighbours": 0.6}, "shorter stretches"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "cure"), WRONG)
+def test_a_figure_out_of_bounds_is_severe_and_its_message_names_the_cure(name, change, cure):
+    check = checked(RIGHT._replace(**change))
+    assert check.failed[0].name == name
+    assert check.severe
+    assert name in check.message
+    assert re.search(cure, check.message)
+    assert certificate_factor(check, STANDARD) == np.inf
+
+
+@pytest.mark.parametrize(
+    ("name", "change"), [("evenness of the noise", {"uneven": 5.0}), ("drift of the gain", {"gain": 0.2})]
+)
+def test_what_harms_little_is_reported_and_not_severe(name, change):
+    check = checked(RIGHT._replace(**change))
+    assert [one.name for one in check.failed] == [name]
+    assert not check.severe
+    assert certificate_factor(check, STANDARD) == 1.0
+
+
+def test_a_curve_or_a_direction_without_evidence_is_chance():
+    assert not checked(RIGHT._replace(power=0.5, power_evidence=5.0, dependence=0.1, dependence_evidence=2.0)).failed
+
+
+def test_roundings_of_an_exact_fit_say_nothing():
+    exact = {"unexplained": 1e-20, "scale": 1e-9, "background": 0.0}
+    loud = {
+        "power": 0.5,
+        "power_evidence": 99.0,
+        "dependence": 0.2,
+        "dependence_evidence": 9.0,
+        "uneven": 9.0,
+        "gain": 0.5,
+    }
+    assert not checked(RIGHT._replace(**exact, **loud)).failed
+
+
+def test_rows_of_another_scale_enlarge_the_certificate_by_its_fourth_power():
+    half = STANDARD._replace(scale=0.25, curvature=0.07)
+    check = checked(design=half)
+    assert {one.name for one in check.failed} == {"scale of the rows", "curvature"}
+    assert not check.severe
+    assert certificate_factor(check, half) == pytest.approx(1 / 0.0625)
+
+
+def test_flat_directions_are_severe_and_whitening_is_suggested_where_it_helps():
+    assert checked(design=STANDARD._replace(curvature=1e-4)).severe
+    wide = checked(design=STANDARD._replace(spread=2.0))
+    assert wide.severe
+    assert "whiten=True" in wide.message
+    assert "whiten=True" not in checked(design=STANDARD._replace(spread=2.0), whitened=True).message
+
+
+def test_nothing_is_certified_for_rows_that_are_shifted_where_the_curvature_is_unknown():
+    shifted = STANDARD._replace(shift=0.3, curvature=np.nan)
+    check = checked(design=shifted)
+    assert not check.severe
+    assert certificate_factor(check, shifted) == np.inf
+
+
+def test_the_error_that_noise_leaves_is_that_of_least_squares():
+    assert sampling_error(RIGHT._replace(kept=40_000), STANDARD._replace(scale=1.0), False) == pytest.approx(
+        0.25 * np.sqrt(40 / 40_000), rel=0.05
+    )
+    assert sampling_error(RIGHT._replace(kept=40), STANDARD, False) == np.inf
+
+
+def test_a_check_prints_as_a_table_with_severe_failures_explained():
+    check = checked(RIGHT._replace(uneven=5.0, power=0.5, power_evidence=99.0))
+    lines = str(check).splitlines()
+    assert len(lines) == len(check.checks) + 2
+    assert sum(line.startswith("severe") for line in lines) == 1
+    assert check.failed[0].name == "power of the responses"
+    assert "Also failed: evenness of the noise" in check.message
+
+
+def test_a_model_without_checks_holds():
+    assert ModelCheck((Check("one", 0.0, 1.0, False, False),)).message == ""
+
+
+def figures_at(signal, A, y, weights=None):
+    m = len(y)
+    ones = np.ones((m, 1))
+    fit = FittedSamples(
+        MemoryRows(A), y[:, np.newaxis], ones if weights is None else weights, ones, np.zeros(m, bool),
+        signal[:, np.newaxis], signal[:, np.newaxis], np.zeros(1), np.array([0.5]), np.array([0.1]), False,
+    )  # fmt: skip
+    (one,), design = measure(fit)
+    return one, design
+
+
+@pytest.fixture(params=[0, 1])
+def drawn(request):
+    rng = np.random.default_rng(request.param)
+    A, x = rng.standard_normal((3000, 20)), rng.standard_normal(20)
+    return A, x / np.linalg.norm(x), rng
+
+
+def test_figures_at_the_truth_are_those_of_a_right_world(drawn):
+    A, x, rng = drawn
+    one, design = figures_at(x, A, (A @ x) ** 2 + 0.5 * rng.standard_normal(len(A)))
+    assert one.correlation > 0.7
+    assert abs(one.power - 1) < 0.2
+    assert one.dependence_evidence < CHECKS.deviations
+    assert abs(one.background) < 0.1
+    assert design.curvature > CHECKS.curvature
+    assert not checked(one, design).failed
+
+
+def test_a_second_signal_shows_in_the_residuals_of_the_other_half(drawn):
+    A, x, rng = drawn
+    other = rng.standard_normal(20)
+    other -= x * (x @ other)
+    y = (A @ x) ** 2 + 0.5 * (A @ other) ** 2 / (other @ other) + 0.1 * rng.standard_normal(len(A))
+    one, _ = figures_at(x, A, y)
+    assert one.dependence > 0.3
+    assert one.dependence_evidence > 10
+
+
+def test_the_power_of_the_responses_is_found(drawn):
+    A, x, rng = drawn
+    one, _ = figures_at(x, A, np.abs(A @ x) + 0.05 * rng.standard_normal(len(A)))
+    assert one.power == pytest.approx(0.5, rel=0.2)
+    assert one.power_evidence > CHECKS.evidence
+
+
+def test_the_design_is_measured(drawn):
+    A, x, _ = drawn
+    y = (A @ x) ** 2
+    assert figures_at(x, 0.5 * A, y)[1].scale == pytest.approx(0.25, rel=0.1)
+    assert figures_at(x, A + 0.5, y)[1].shift == pytest.approx(0.2, rel=0.2)
+    assert figures_at(x, np.sign(A), y)[1].kurtosis == pytest.approx(-2, abs=0.2)
+    twice = A.copy()
+    twice[:, 1] = twice[:, 0]
+    assert figures_at(x, twice, y)[1].curvature < 1e-6
+    assert figures_at(x, A * np.geomspace(0.05, 1, 20), y)[1].spread > 0.5
+
+
+def test_huge_samples_that_are_not_kept_count_for_nothing(drawn):
+    A, x, rng = drawn
+    y = (A @ x) ** 2 + 0.5 * rng.standard_normal(len(A))
+    weights = np.ones((len(A), 1))
+    weights[:100] = 0
+    bad, worse = A.copy(), y.copy()
+    bad[:50], worse[50:100] = 1e150, 1e200
+    plain, design = figures_at(x, A, y, weights)
+    hostile, same = figures_at(x, bad, worse, weights)
+    assert same.scale == design.scale
+    assert hostile.dependence == pytest.approx(plain.dependence, abs=1e-9)
+    assert hostile.kept_correlation == pytest.approx(plain.kept_correlation, abs=1e-9)
+
+
+def test_rows_of_another_scale_are_blamed_for_flags():
+    check = checked(RIGHT._replace(flagged=0.6), STANDARD._replace(scale=1.2))
+    assert check.failed[0].name == "scale of the rows"
+    assert "whiten=True" in check.message
