@@ -267,17 +267,11 @@ def fit(**options: Any) -> None:
             note_written(out)
     _summarise(see, model, diagnostics)
     see.say(f"result: {shown(out)}")
-<<<<<<< HEAD
     if asked.report is not None:
         _write_report(asked.report, diagnostics, out)
         see.say(f"report: {shown(asked.report)}")
-=======
-    if report is not None:
-        _write_report(report, diagnostics, out)
-        see.say(f"report: {shown(report)}")
     if any(check.severe for check in _model_checks(model)):
         click.get_current_context().exit(MODEL_FAILS)
->>>>>>> modelcheck
     if not model.converged_:
         click.get_current_context().exit(UNSETTLED)
 
