@@ -20,6 +20,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 import robustphase as rp
+from benchmarks.stamp import stamped
 from robustphase.atomic import write_text
 from robustphase.recover.model_check import ModelWarning
 
@@ -445,7 +446,7 @@ def main(right: int) -> None:
             f"{sum(one.silent for one in fits)} | {sum(one.overconfident for one in fits)} | {', '.join(fits[0].failed)[:160]} |"
         )
     print(head.splitlines()[0])
-    write_text(PAGE, head + "\n".join(lines) + "\n")
+    write_text(PAGE, stamped(head + "\n".join(lines) + "\n"))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
+from sklearn.exceptions import ConvergenceWarning
 
 from robustphase import (
     RobustPhaseRetrieval,
@@ -196,6 +197,6 @@ def test_a_start_that_explains_no_sample_is_never_passed_off_as_an_answer():
             # A second opinion may find the signal all the same.
             if distance(model.signal_, x, relative=True) > 0.1:
                 assert not model.converged_
-                assert any("no signal at all" in str(w.message) or "100% of the" in str(w.message) for w in caught)
+                assert any(issubclass(w.category, ConvergenceWarning) for w in caught)
         for size in (1e-3, 1e3):
             assert distance(RobustPhaseRetrieval(init=size * x).fit(A, y).signal_, x, relative=True) < 0.05

@@ -7,7 +7,15 @@ import re
 import numpy as np
 import pytest
 
-from robustphase.recover.model_check import CHECKS, Check, ModelCheck, certificate_factor, check_model, sampling_error
+from robustphase.recover.model_check import (
+    CHECKS,
+    Check,
+    ModelCheck,
+    Told,
+    certificate_factor,
+    check_model,
+    sampling_error,
+)
 from robustphase.recover.model_figures import Design, Figures, FittedSamples, measure
 from robustphase.rows import MemoryRows
 
@@ -21,7 +29,8 @@ STANDARD = Design(scale=0.99, shift=0.0005, spread=0.001, kurtosis=0.0, rows=180
 
 def checked(figures=RIGHT, design=STANDARD, **told):
     told = {"stated": 0.1, "whitened": False, "is_complex": False, "unknown_mean": False, "no_signal": False} | told
-    return check_model(figures, design, **told)
+    no_signal = told.pop("no_signal")
+    return check_model(figures, design, Told(**told), no_signal=no_signal)
 
 
 def test_nothing_fails_in_a_right_world():

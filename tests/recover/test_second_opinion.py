@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from robustphase import RobustPhaseRetrieval, distance
@@ -39,6 +40,7 @@ ATTACKS = (
 )
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_an_attack_that_was_learned_is_overruled():
     for attack in ATTACKS:
         for seed in range(2):

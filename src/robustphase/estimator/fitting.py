@@ -34,7 +34,7 @@ from robustphase.population import paper_step
 from robustphase.problem import kept
 from robustphase.recover import Recovery, recover
 from robustphase.recover.certificate import Answers, Certificates, certify
-from robustphase.recover.model_check import CHECKS, ModelCheck, certificate_factor, check_model, sampling_error
+from robustphase.recover.model_check import CHECKS, ModelCheck, Told, certificate_factor, check_model, sampling_error
 from robustphase.recover.model_figures import FittedSamples, measure
 from robustphase.rows import MemoryRows, project, rows_at
 from robustphase.rows.passes import abs2
@@ -163,18 +163,9 @@ def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fi
         seed=settings.seed,
     )
     nothing = _without_signal(responses, fitted.signals)
+    told = Told(settings.contamination, settings.whiten, is_complex, settings.unknown_mean, rough=not settings.polish)
     checks = tuple(
-        check_model(
-            one,
-            design,
-            stated=settings.contamination,
-            whitened=settings.whiten,
-            is_complex=is_complex,
-            unknown_mean=settings.unknown_mean,
-            no_signal=bool(none),
-            rough=not settings.polish,
-        )
-        for one, none in zip(figures, nothing, strict=True)
+        check_model(one, design, told, no_signal=bool(none)) for one, none in zip(figures, nothing, strict=True)
     )
     factors = np.array([certificate_factor(check, design) for check in checks])
     least = CHECKS.sampling * np.array([sampling_error(one, design, is_complex) for one in figures]) * settings.polish
@@ -184,8 +175,9 @@ def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fi
     radii = np.where(np.isnan(fitted.radii) & np.isfinite(factors), np.nan, radii)
     severe = np.array([check.severe for check in checks])
     message = fitted.message
-    # Of a missing signal the fit has spoken already.
-    if (severe & ~nothing).any():
+    # Of a missing signal the fit has spoken already, and a descent of its own steps.
+    descended = settings.step == "paper" or settings.batches > 1
+    if (severe & ~nothing).any() and not (descended and message):
         message = checks[0].message if severe.size == 1 else many_model_advice(checks)
     return replace(fitted, radii=radii, converged=fitted.converged & ~severe, message=message, checks=checks)
 

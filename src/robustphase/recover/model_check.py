@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -160,25 +161,11 @@ class ModelCheck:
         return "\n".join(map(str, self.checks))
 
 
-def check_model(
-    figures: Figures,
-    design: Design | None,
-    *,
-    stated: float | str,
-    whitened: bool,
-    is_complex: bool,
-    unknown_mean: bool,
-    no_signal: bool,
-    rough: bool = False,
-) -> ModelCheck:
-    """Hold the figures of a fit against its model.
+class Told(NamedTuple):
+    """What a fit was told and how it was made.
 
-    Parameters
+    Attributes
     ----------
-    figures : Figures
-        Of one signal.
-    design : Design or None
-        Of its rows; None for a linear operator.
     stated : float or "auto"
         The contamination that was stated.
     whitened : bool
@@ -187,25 +174,49 @@ def check_model(
         Whether the signal is complex.
     unknown_mean : bool
         Whether a background was fitted.
-    no_signal : bool
-        Whether a signal of zero explains the responses.
     rough : bool, default=False
         The answer was not fitted to the end, so its residuals still depend on A; only the checks that allow for this are made.
     """
+
+    stated: float | str
+    whitened: bool
+    is_complex: bool
+    unknown_mean: bool
+    rough: bool = False
+
+
+def check_model(figures: Figures, design: Design | None, told: Told, *, no_signal: bool) -> ModelCheck:
+    """Hold the figures of a fit against its model.
+
+    Parameters
+    ----------
+    figures : Figures
+        Of one signal.
+    design : Design or None
+        Of its rows; None for a linear operator.
+    told : Told
+        What the fit was told.
+    no_signal : bool
+        Whether a signal of zero explains the responses.
+    """
     found = [
         _signal(figures, no_signal),
-        _samples(figures, is_complex),
-        *(() if design is None else _design_checks(design, figures.unknowns // (2 if is_complex else 1), whitened)),
+        _samples(figures, told.is_complex),
+        *(
+            ()
+            if design is None
+            else _design_checks(design, figures.unknowns // (2 if told.is_complex else 1), told.whitened)
+        ),
         _power(figures),
-        _dependence(figures, is_complex),
-        _flagged(figures, stated),
+        _dependence(figures, told.is_complex),
+        _flagged(figures, told.stated),
         _explained(figures),
-        _noise(figures, design, is_complex),
-        *(() if unknown_mean else (_background(figures),)),
+        _noise(figures, design, told.is_complex),
+        *(() if told.unknown_mean else (_background(figures),)),
         _uneven(figures),
         *_row_order(figures),
     ]
-    if rough:
+    if told.rough:
         found = [check for check in found if check.name not in ABOUT_RESIDUALS]
     return ModelCheck(tuple(_blamed(found)))
 
