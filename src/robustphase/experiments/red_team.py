@@ -348,6 +348,7 @@ def _error(fit: _Fit, *, estimator: Any, settings: RedTeamSettings) -> float | N
             fresh.fit(world.A, world.y)
             signal, _ = read_answer(fresh.signal_, fit.n)
     except Exception:
+        # The method is anybody's: whatever it raises, it has given no answer, which is counted.
         return None
     return float(distance(signal, world.truth, relative=True))
 

@@ -270,7 +270,7 @@ def _recover_broad(problem: Problem, starts: Array | None, screen: bool, run: _R
         initial.append(candidates.signals[:, [winner.origin]])
     together = _together([winner.winner for winner in winners])
     found = (
-        _fit(problem, together, np.hstack(initial), run)
+        _fit_with_evidence(problem, together, np.hstack(initial), run)[0]
         if run.likelihood_fit
         else _as_selected(problem, winners, initial)
     )
@@ -311,10 +311,6 @@ def _recover_shared(problem: Problem, run: _Run) -> Recovery:
     if suspicious.any():
         found = found.put(suspicious, _recover_broad(problem.only(suspicious), None, False, run))
     return found
-
-
-def _fit(problem: Problem, candidates: Candidates, initial: Array, run: _Run) -> Recovery:
-    return _fit_with_evidence(problem, candidates, initial, run)[0]
 
 
 def _fit_with_evidence(

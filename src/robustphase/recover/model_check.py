@@ -3,9 +3,9 @@
 A fit answers whatever it is given: the best signal under ``y = |a·x|² + noise`` for a standard normal design. Each check holds
 one figure of the fit (:mod:`robustphase.recover.model_figures`) against what that model allows at this number of samples and
 unknowns. A check that fails names the likely cause and the next thing to try. It is *severe* if the answer itself can no longer
-be believed; then the fit has not converged and nothing is certified. Each of the thresholds that rest on chance is passed by
-chance in less than one fit of ten thousand, so all of them together raise a false alarm in less than one of a thousand; the
-shares beside them say how large an effect must be to matter.
+be believed; then the fit has not converged and nothing is certified. Thresholds that rest on chance are set for one false alarm
+in ten thousand fits each, a nominal rate that has not been measured; the shares beside them say how large an effect must be to
+matter.
 """
 
 from __future__ import annotations
