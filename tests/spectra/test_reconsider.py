@@ -17,7 +17,7 @@ from robustphase.spectra.reconsider import good_shares, reconsider
 @pytest.mark.parametrize("spectrum", ["identity", "geometric"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_poison_costs_hardly_any_accuracy(kind, spectrum):
-    # On 12 other seeds of every kind and spectrum the median ratio was at most 1.03, and the largest 1.5 (shift) and 1.3 (clusters),
+    # On 12 other seeds of every kind and spectrum the median ratio was at most 1.03, the largest 1.5 (shift) and 1.3 (clusters),
     # both on the geometric spectrum.
     world = poisoned(kind, 3000, 60, 0.1, spectrum, seed=0)
     result = robust_covariance(world.points, 0.1)
