@@ -1,4 +1,4 @@
-"""Robust covariance, outlier detection and aggregation beside what scikit-learn offers, on planted poison; writes the docs tables.
+"""Robust covariance, outliers and aggregation beside what scikit-learn offers, on planted poison; writes the docs tables.
 
 R's rrcov and byzfl are not called: the first needs R, the second torch. ``benchmarks/mean_peers.py`` has byzfl's aggregators.
 """
@@ -114,7 +114,10 @@ def levels_table() -> Iterator[str]:
 
 
 def real_worlds() -> Iterator[tuple[str, Poisoned]]:
-    """Data sets of scikit-learn with a tenth of planted rows: a tight group amid the data along a quiet direction."""
+    """Data sets of scikit-learn with a tenth of planted rows.
+
+    A tight group amid the data along a quiet direction, or rows put together from columns of different rows.
+    """
     rng = np.random.default_rng(0)
     for name, load in (("breast cancer", load_breast_cancer), ("digits", load_digits), ("wine", load_wine)):
         clean = load().data
@@ -124,10 +127,13 @@ def real_worlds() -> Iterator[tuple[str, Poisoned]]:
         quiet = vectors[:, len(values) // 2]
         planted = clean.mean(axis=0) + 4 * np.sqrt(values[len(values) // 2]) * quiet
         count = len(clean) // 9
-        noise = 0.1 * clean[rng.choice(len(clean), count)]
-        points = np.vstack((clean, planted + noise))
-        bad = np.arange(len(points)) >= len(clean)
-        yield f"{name}, {points.shape[0]} × {points.shape[1]}", Poisoned(points, bad, np.cov(clean.T, bias=True))
+        group = planted + 0.1 * clean[rng.choice(len(clean), count)]
+        shuffled = rng.permuted(clean, axis=0)[:count]
+        for kind, rows in (("group", group), ("shuffled", shuffled)):
+            points = np.vstack((clean, rows))
+            bad = np.arange(len(points)) >= len(clean)
+            label = f"{name}, {points.shape[0]} × {points.shape[1]}, {kind}"
+            yield label, Poisoned(points, bad, np.cov(clean.T, bias=True))
 
 
 def real_table() -> Iterator[str]:
@@ -206,8 +212,8 @@ def run() -> None:
         # MinCovDet says on many of these that its covariance is not of full rank, or that it did not improve.
         warnings.simplefilter("ignore")
         parts = [
-            "Operator-norm error over that of the sample covariance of the good rows · area under the curve for telling bad rows · CPU "
-            "seconds on one thread. One draw of each. The column MinCovDet is that of `EllipticEnvelope`, which uses it.",
+            "Operator-norm error over that of the sample covariance of the good rows · area under the curve for telling bad rows "
+            "· CPU seconds on one thread. One draw of each. The column MinCovDet is that of `EllipticEnvelope`, which uses it.",
             "",
             *kinds_table(),
             "",
@@ -217,8 +223,9 @@ def run() -> None:
             "",
             *levels_table(),
             "",
-            "Data sets that scikit-learn ships, standardised, with a tenth of planted rows: a tight group four deviations along a "
-            "direction of middling variance. Error against the covariance of the rows that were there before.",
+            "Data sets that scikit-learn ships, standardised, with a tenth of planted rows: a tight group four deviations along "
+            "a direction of middling variance, or rows whose columns come from different rows. Error against the covariance of "
+            "the rows that were there before.",
             "",
             *real_table(),
             "",

@@ -38,6 +38,9 @@ class CovarianceOptions:
     proposals: int = 256  # budget: points that propose directions
     groups: int = 4  # budget: the proposals are looked at in this many groups, to hold fewer projections at a time
     heavy: int = 4  # budget: proposed directions that are looked at
+    chance: float = (
+        1.0  # derived: times √(n/N), by which deviations of normal points differ at most over all directions
+    )
     flat: float = 1e-12  # numeric: directions with less of the largest variance have none
     minmax_dimension: int = 20  # budget: largest dimension for which the min-max estimator is solved
 
@@ -226,6 +229,8 @@ def take_heavy(source: RowSource, keep: Array, contamination: float | str) -> tu
     suspects = orthonormal(np.hstack((leaning, heavy_directions(white, keep, lengths))))
     usual = ordinary_ratio(white, keep, ordinary_directions(white, keep, lengths), suspects)
     limits = limits_for(lengths, contamination)
+    # The suspects were searched for, and normal points vary more along some directions than along others.
+    limits = limits._replace(slack=limits.slack + OPTIONS.chance * np.sqrt(white.shape[1] / max(int(keep.sum()), 1)))
     _, explained = take_excess(white.inner(suspects), keep, lengths, usual, limits, for_mean=False)
     return keep, explained
 

@@ -36,6 +36,7 @@ class OutlyingnessOptions:
     )
     deviation: float = derived(1.4826, "standard deviation over median absolute deviation, for normal variables")
     good: float = derived(0.5, "points with a larger weight are rather good than bad")
+    same: float = numeric(1e-6, "lengths that differ by less of the largest are the same")
     flat: float = numeric(1e-12, "directions with less of the largest variance have none")
     leverage: float = numeric(0.999, "largest share of its own covariance that a point can have taken")
 
@@ -84,7 +85,9 @@ def weighted_moments(source: RowSource, weights: Array) -> Moments:
         # Most weights are zero where the bad points are asked about.
         rows, share = (block, weight) if weight.all() else (block[weight > 0], weight[weight > 0])
         weighted = share[:, np.newaxis] * rows
-        return Parts(sums=(weighted.sum(axis=0, dtype=np.float64), np.dot(weighted.T, rows.conj())))
+        return Parts(
+            sums=(weighted.sum(axis=0, dtype=np.result_type(rows, np.float64)), np.dot(weighted.T, rows.conj()))
+        )
 
     first, second = source.reduce(kernel, ((weights / weights.sum()).astype(source.dtype),)).sums
     return Moments(first, second)
@@ -121,7 +124,10 @@ def yardstick_of(source: RowSource, weights: Array, usable: Array, *, centred: b
     roots = np.cbrt(squares)
     known = roots[(weights > OPTIONS.good) & usable]
     centres = np.median(known, axis=0)
-    scales = np.maximum(OPTIONS.deviation * np.median(np.abs(known - centres), axis=0), TINY)
+    spread = OPTIONS.deviation * np.median(np.abs(known - centres), axis=0)
+    # Where most good points are one point, whatever differs is outlying, by a number that can be computed with.
+    largest = np.where(known.max(axis=0) > 0, known.max(axis=0), roots.max(axis=0))
+    scales = np.maximum(spread, np.maximum(OPTIONS.same * largest, TINY))
     return Yardstick(origin, whitener, subspace, centres, scales), (roots - centres) / scales, covariance
 
 
