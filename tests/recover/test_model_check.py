@@ -20,7 +20,7 @@ from robustphase.recover.model_figures import Design, Figures, FittedSamples, me
 from robustphase.rows import MemoryRows
 
 RIGHT = Figures(
-    samples=2000, kept=1800, unknowns=40, flagged=0.1, energy=1.0, scale=0.5, correlation=0.6, kept_correlation=0.8,
+    samples=2000, kept=1800, unknowns=40, flagged=0.1, checked=1800, energy=1.0, scale=0.5, correlation=0.6, kept_correlation=0.8,
     unexplained=0.1, power=1.0, power_evidence=0.5, uneven=1.0, dependence=0.0, dependence_evidence=0.3, background=0.02,
     neighbours=0.01, drift=0.01, gain=-0.02,
 )  # fmt: skip

@@ -27,7 +27,7 @@ class CheckOptions:
 
     deviations: float = derived(4.5, "standard deviations that chance exceeds in less than one fit of 10⁵")
     evidence: float = derived(20.0, "gain in squared deviations that one more parameter exceeds in one fit of 10⁵")
-    hint: float = derived(9.0, "the same exceeded in three fits of 1000: then nothing is certified")
+    hint: float = derived(12.0, "the same exceeded in one fit of 2000: then nothing is certified")
     exact: float = numeric(
         1e-12, "unexplained share of the variance below which residuals are roundings, and say nothing"
     )
@@ -316,7 +316,7 @@ def _flagged(figures: Figures, stated: float | str) -> Check:
 
 def _explained(figures: Figures) -> Check:
     share = figures.unknowns / max(figures.samples, 1)
-    chance = 2.0 / np.sqrt(max(figures.samples, 1))
+    chance = 2.0 / np.sqrt(max(figures.checked, 1))
     limit = CHECKS.correlation + min(CHECKS.capacity * share, CHECKS.most_capacity) + float(chance)
     # Samples are flagged because they are not explained, which flatters the others; the more so, the fewer there are.
     flattered = CHECKS.selection * figures.flagged * min(1.0, 15 * share)
@@ -350,7 +350,7 @@ def _background(figures: Figures) -> Check:
     limit = max(
         CHECKS.background * figures.energy,
         CHECKS.background_noise * figures.scale,
-        CHECKS.deviations * figures.scale / float(np.sqrt(max(figures.kept, 1))),
+        CHECKS.deviations * figures.scale / float(np.sqrt(max(figures.checked, 1))),
     )
     there = abs(figures.background) > limit
     # The location of the residuals is fitted in any case, so a constant alone does no harm.
@@ -406,7 +406,7 @@ def _dependence(figures: Figures, is_complex: bool) -> Check:
 def _uneven(figures: Figures) -> Check:
     ratio = max(figures.uneven, 1 / max(figures.uneven, 1e-9))
     # The logarithm of a robust scale of k normal variables has the standard deviation 1.17/sqrt(2k).
-    chance = np.exp(CHECKS.deviations * 1.17 * np.sqrt(3 / max(figures.kept, 1)))
+    chance = np.exp(CHECKS.deviations * 1.17 * np.sqrt(3 / max(figures.checked, 1)))
     limit = CHECKS.uneven * float(chance)
     matters = ratio > limit and figures.unexplained > CHECKS.exact
     return Check(
@@ -421,7 +421,7 @@ def _uneven(figures: Figures) -> Check:
 
 
 def _row_order(figures: Figures) -> Iterator[Check]:
-    limit = max(CHECKS.deviations / np.sqrt(max(figures.kept, 1)), CHECKS.trend)
+    limit = max(CHECKS.deviations / np.sqrt(max(figures.checked, 1)), CHECKS.trend)
     limit = limit if figures.unexplained > CHECKS.exact else 1.0
     for name, figure, cause in (
         ("neighbouring residuals", figures.neighbours, "residuals of neighbouring rows go together"),
