@@ -227,10 +227,6 @@ def _huge(A: Array, y: Array, rng: np.random.Generator) -> Array:
     return 1e6 * rng.random(y.size)
 
 
-def _doubled(A: Array, y: Array, rng: np.random.Generator) -> Array:
-    return 2.0 * y
-
-
 def _decoys(A: Array, y: Array, rng: np.random.Generator) -> Array:
     """Every bad response tells of a signal of its own."""
     others = rng.standard_normal(A.shape) / np.sqrt(A.shape[1])
@@ -286,8 +282,9 @@ FURTHER: dict[str, Maker] = {
     "saturated at both ends": of_responses(lambda y, rng: np.clip(y, 0.2 * y.mean(), 0.8 * y.mean())),
     "threshold below": of_responses(lambda y, rng: np.maximum(y, y.mean())),
     "tanh": of_responses(lambda y, rng: np.tanh(y)),
-    "eight bits wrapped": of_responses(lambda y, rng: np.mod(np.round(100 * y), 256)),
-    "signed bytes wrapped": of_responses(lambda y, rng: np.mod(np.round(60 * y) + 128, 256) - 128),
+    "eight bits wrapped": _in_units(lambda y: (np.mod(np.round(100 * y), 256), 100.0)),
+    "signed bytes wrapped": _in_units(lambda y: (np.mod(np.round(60 * y) + 128, 256) - 128, 60.0)),
+    "signed bytes wrapped often": _in_units(lambda y: (np.mod(np.round(400 * y) + 128, 256) - 128, 400.0)),
     "sine": of_responses(lambda y, rng: np.sin(2 * y)),
     "complex behind grey rows": complex_behind(lambda A: np.clip(0.5 + A / 4, 0, 1)),
     "complex behind rows of mean 1": complex_behind(lambda A: A + 1.0),
@@ -382,8 +379,6 @@ FURTHER: dict[str, Maker] = {
     "70% shuffled, told 0.45": bad_majority(_shuffle, 0.7, contamination=0.45),
     "80% huge, auto": bad_majority(_huge, 0.8, contamination="auto"),
     "80% huge, told 0.2": bad_majority(_huge, 0.8, contamination=0.2),
-    "60% doubled, told 0.1": bad_majority(_doubled, 0.6),
-    "55% doubled, auto": bad_majority(_doubled, 0.55, contamination="auto"),
     "70% decoys of their own, auto": bad_majority(_decoys, 0.7, contamination="auto"),
     "70% decoys of their own, told 0.1": bad_majority(_decoys, 0.7),
     "90% decoys of their own, told 0.45": bad_majority(_decoys, 0.9, contamination=0.45),

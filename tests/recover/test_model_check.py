@@ -21,8 +21,9 @@ from robustphase.rows import MemoryRows
 
 RIGHT = Figures(
     samples=2000, kept=1800, unknowns=40, flagged=0.1, checked=1800, energy=1.0, scale=0.5, correlation=0.6, kept_correlation=0.8,
-    unexplained=0.1, power=1.0, power_evidence=0.5, uneven=1.0, dependence=0.0, dependence_evidence=0.3, background=0.02,
-    neighbours=0.01, drift=0.01, gain=-0.02,
+    unexplained=0.1, power=1.0, power_evidence=0.5, noise=0.5, uneven=1.0, rough=0.3, dependence=0.0,
+    dependence_evidence=0.3, background=0.02,
+    neighbours=0.01, drift=0.01, gain=-0.02, turn=0.0, turn_evidence=0.1, rival=0.05, rival_apart=0.1,
 )  # fmt: skip
 STANDARD = Design(scale=0.99, shift=0.0005, spread=0.001, kurtosis=0.0, rows=1800, curvature=0.9)
 
@@ -53,6 +54,10 @@ WRONG = [
     ("residuals along the rows", {"dependence": 0.1, "dependence_evidence": 9.0}, "complex"),
     ("drift of the gain", {"gain": 0.6}, "shorter stretches"),
     ("neighbouring residuals", {"neighbours": 0.6}, "shorter stretches"),
+    ("drift of the signal", {"turn": 0.3, "turn_evidence": 12.0}, "shorter stretches"),
+    ("rival signal", {"rival": 0.4}, "flagged samples by themselves"),
+    ("evenness of the noise", {"uneven": 5.0, "rough": 0.9}, "direction of the answer only"),
+    ("expected error", {"noise": 10.0}, "more samples"),
 ]
 
 
@@ -141,7 +146,7 @@ def figures_at(signal, A, y, weights=None):
     ones = np.ones((m, 1))
     fit = FittedSamples(
         MemoryRows(A), y[:, np.newaxis], ones if weights is None else weights, ones, np.zeros(m, bool),
-        signal[:, np.newaxis], signal[:, np.newaxis], np.zeros(1), np.array([0.5]), np.array([0.1]), False,
+        signal[:, np.newaxis], signal[:, np.newaxis], np.zeros(1), np.array([0.5]), np.array([0.1]), False, np.array([0.1]),
     )  # fmt: skip
     (one,), design = measure(fit)
     return one, design

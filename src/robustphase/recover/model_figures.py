@@ -29,6 +29,7 @@ from scipy.stats import rankdata
 from robustphase.constants import budget, derived, empirical
 from robustphase.population import newton_step
 from robustphase.problem import kept
+from robustphase.recover.rival_signal import Rival, find_rival
 from robustphase.rows import MemoryRows, OperatorRows, RowSource, rows_at
 from robustphase.rows.passes import abs2, adjoint_block, in_slices, project_block
 from robustphase.rows.source import Array, Parts
@@ -67,6 +68,10 @@ class FigureOptions:
 
 
 FIGURES = FigureOptions()
+#: Share of flagged samples from which on a rival is sought, if no larger one was stated.
+RIVAL_FROM = 0.05
+#: The same where the level is to be found.
+RIVAL_AUTO = 0.25
 
 
 class FittedSamples(NamedTuple):
@@ -84,6 +89,8 @@ class FittedSamples(NamedTuple):
         The answers, and the starts they came from.
     centres, scales, levels : ndarray of shape (p,)
         Where the residuals of clean samples are centred, their scale, and the contamination that was stated or found.
+    expected : ndarray of shape (p,)
+        Share of flagged samples beyond which a rival is sought.
     unknown_mean : bool
         Whether backgrounds were fitted.
     """
@@ -99,6 +106,7 @@ class FittedSamples(NamedTuple):
     scales: Array
     levels: Array
     unknown_mean: bool
+    expected: Array
 
 
 class Design(NamedTuple):
@@ -150,8 +158,11 @@ class Figures(NamedTuple):
     power, power_evidence : float
         Exponent q of ``y ≈ b + c (|a·x|²)^q`` along bins of the prediction, and by how much it fits better than 1, in units of
         the variance of a bin.
-    uneven : float
-        Scale of the residuals in the upper third of the predictions over that in the lower third.
+    noise : float
+        Root mean square of the kept residuals as the gradient weighs them, by the prediction; clipped.
+    uneven, rough : float
+        Scale of the residuals in the upper third of the predictions over that in the lower third, and over the median prediction
+        of the upper third.
     dependence, dependence_evidence : float
         Share of the variance of the residuals that one direction of the covariates explains, judged on the other half, and the
         number of standard deviations that it lies above chance.
@@ -159,6 +170,12 @@ class Figures(NamedTuple):
         Mean of the kept residuals ``y − |a·x|²``, as far as they are clipped.
     neighbours, drift, gain : float
         Correlation of residuals with those of the next row, with the number of the row, and with prediction times that number.
+    turn, turn_evidence : float
+        How far apart the signals behind the first and the last half of the rows are, relative to the norm, beyond chance, and the
+        number of standard deviations that it lies above chance.
+    rival, rival_apart : float
+        Share of the samples that another signal explains instead, of all and of those that tell it from the answer; sought where
+        more samples are flagged than are expected.
     """
 
     samples: int
@@ -173,13 +190,19 @@ class Figures(NamedTuple):
     unexplained: float
     power: float
     power_evidence: float
+    noise: float
     uneven: float
+    rough: float
     dependence: float
     dependence_evidence: float
     background: float
     neighbours: float
     drift: float
     gain: float
+    turn: float
+    turn_evidence: float
+    rival: float
+    rival_apart: float
 
 
 def checked_rows(m: int, n: int, unknowns: int) -> int:
@@ -275,6 +298,10 @@ def _measure(part: _Part, rng: np.random.Generator) -> tuple[list[Figures], Desi
     evidence = _dependence(clipped, keep, halves, squares) if depth else np.zeros((2, p))
     unknowns = n * (2 if np.iscomplexobj(fit.signals) else 1)
     good = (fit.covariate_weights >= 0.5) & usable
+    turns = _turns(
+        part, clipped, first.projections, scales / np.maximum(np.sum(abs2(fit.signals), axis=0) * sizes**2, _TINY)
+    )
+    rivals = [_rival(part, j, residuals[:, j], predictions[:, j], good[:, j], keep[:, j], scales[j]) for j in range(p)]
     figures = []
     for j in range(p):
         used, k, y = usable[:, j], keep[:, j], fit.responses[:, j]
@@ -298,19 +325,66 @@ def _measure(part: _Part, rng: np.random.Generator) -> tuple[list[Figures], Desi
                 unexplained=_unexplained(residuals[k, j], y[k]),
                 power=power,
                 power_evidence=power_evidence,
+                noise=_weighed_noise(*by_prediction),
                 uneven=_unevenness(*by_prediction),
+                rough=_roughness(*by_prediction),
                 dependence=float(evidence[0, j]),
                 dependence_evidence=float(evidence[1, j]),
                 background=float(fit.centres[j] + scales[j] * means[j]),
                 neighbours=_correlation(r[next_to], r[next_to + 1]),
                 drift=_correlation(r, at),
                 gain=_correlation(r, predictions[k, j] * (at - at.mean()) if at.size else at),
+                turn=float(turns[0, j]),
+                turn_evidence=float(turns[1, j]),
+                rival=rivals[j].all,
+                rival_apart=rivals[j].apart,
             )
         )
     return figures, design
 
 
+def _rival(part: _Part, j: int, residuals: Array, predictions: Array, good: Array, keep: Array, scale: float) -> Rival:
+    """The rival of a signal, if more samples are flagged than are expected."""
+    few = part.kept[j] >= (1 - max(part.fit.expected[j], RIVAL_FROM)) * part.usable[j]
+    if part.single is None or few:
+        return Rival(0.0, 0.0)
+    rows, used = part.single, np.isfinite(residuals) & good
+    inside = used[part.order] & np.isfinite(rows[:, 0])
+    chosen = part.order[inside]
+    exact = part.fit.source.array[chosen] if isinstance(part.fit.source, MemoryRows) else rows[inside]
+    signal = part.fit.signals[:, j]
+    return find_rival(exact, residuals[chosen], predictions[chosen], ~keep[chosen], signal, float(scale))
+
+
+def _turns(part: _Part, residuals: Array, projections: Array, units: Array) -> Array:
+    """How far the signal turns from the first half of the rows, in their order, to the last, and the evidence for it: (2, p).
+
+    The gradients of the kept samples, with the sign of their half, add up to a vector whose squared length is that of unrelated
+    signs if the signal stays, give or take ``sqrt(2/d)`` for d unknowns. Residuals come over their scale, and ``units`` are what
+    turns them into relative errors of the signal.
+    """
+    fit = part.fit
+    p = residuals.shape[1]
+    if part.single is None:
+        return np.zeros((2, p))
+    signs = np.where(np.arange(len(residuals)) < len(residuals) // 2, 1.0, -1.0)[:, np.newaxis]
+    norms = np.maximum(np.linalg.norm(fit.signals, axis=0), _TINY)
+    coefficients = np.where(residuals != 0, signs * residuals * (projections / norms), 0.0)
+    lengths = _squared_lengths(part.single)[np.argsort(part.order)]
+    energy = abs2(adjoint_block(part.single, coefficients[part.order])).sum(axis=0)
+    chance = np.maximum(
+        (abs2(coefficients) * np.where(np.isfinite(lengths), lengths, 0.0)[:, np.newaxis]).sum(axis=0), _TINY
+    )
+    unknowns = len(fit.signals) * (2 if np.iscomplexobj(fit.signals) else 1)
+    evidence = (energy / chance - 1) / np.sqrt(2 / unknowns)
+    count = np.maximum((residuals != 0).sum(axis=0), 1)
+    # Either half is led astray by half of the difference, and the curvature of the loss is 2‖x‖² across the signal.
+    turn = units * np.sqrt(np.maximum(energy - chance, 0.0)) / count
+    return np.stack((turn, evidence))
+
+
 class _First(NamedTuple):
+    projections: Array
     predictions: Array
     gradients: Array
     lengths: Array | None
@@ -349,6 +423,7 @@ def _first_pass(part: _Part, keep: Array, halves: Array, probe: Array, rng: np.r
     masses = np.maximum(np.stack(((keep * halves).sum(axis=0), (keep * (1 - halves)).sum(axis=0))), 1.0)
     count = max(int(rows.sum()), 1)
     return _First(
+        projections=projections,
         predictions=abs2(projections),
         gradients=np.stack((sums[:, :p] / masses[0], sums[:, p : 2 * p] / masses[1])),
         lengths=None if operator else lengths,
@@ -546,7 +621,9 @@ def _last_pass(part: _Part, signals: Array, directions: Array) -> tuple[Array, A
     both, count = np.hstack((signals, directions)), signals.shape[1]
     if part.single is not None:
         squares = np.empty((len(part.order), both.shape[1]))
-        squares[part.order] = abs2(project_block(part.single, both))
+        # Single precision holds no signals of extreme length.
+        norms = np.maximum(np.linalg.norm(both, axis=0), _TINY)
+        squares[part.order] = abs2(project_block(part.single, both / norms)) * norms**2
         return squares[:, :count], squares[:, count:]
 
     def kernel(block: Array) -> Parts:
@@ -644,6 +721,25 @@ def _unevenness(predictions: Array, residuals: Array) -> float:
         return 1.0
     low, high = _robust_scale(residuals[:third]), _robust_scale(residuals[-third:])
     return high / low if low > 0 else 1.0
+
+
+def _roughness(predictions: Array, residuals: Array) -> float:
+    """Scale of the residuals of the upper third over its median prediction; both ordered by the prediction."""
+    third = predictions.size // 3
+    if third < FIGURES.fewest:
+        return 0.0
+    return _robust_scale(residuals[-third:]) / max(float(predictions[-third // 2]), _TINY)
+
+
+def _weighed_noise(predictions: Array, residuals: Array) -> float:
+    """Root of the mean of ``r²`` weighed by the prediction, with residuals clipped at multiples of the scale of their third."""
+    if predictions.size < 3 * FIGURES.fewest:
+        return 0.0
+    total = 0.0
+    for p, r in zip(np.array_split(predictions, 3), np.array_split(residuals, 3), strict=True):
+        limit = FIGURES.clip * _robust_scale(r)
+        total += float(np.square(np.clip(r - _median(r), -limit, limit)) @ p)
+    return float(np.sqrt(total / max(float(predictions.sum()), _TINY)))
 
 
 def _power(predictions: Array, responses: Array, scale: float, level: float) -> tuple[float, float]:

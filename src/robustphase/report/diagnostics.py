@@ -344,7 +344,7 @@ def _standard_errors(
         source, responses = rp.rows.MaskedRows(source, unusable), np.where(unusable, 0.0, responses)
     try:
         # The rows were looked at a moment ago; the public method would do so again.
-        return model._standard_errors(source, responses)
+        return None if model._doubted else model._standard_errors(source, responses)
     except ValueError:
         # Complex signals, fits without polish, streams: the message says why, and only those who asked want to read it.
         if asked:
