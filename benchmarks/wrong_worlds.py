@@ -1,7 +1,7 @@
 """Is the library ever wrong in silence? Data that break its model, and data that do not.
 
-``python -m benchmarks.wrong_worlds [--right FITS] [--seed FIRST] [--only PART]`` fits every wrong world with three seeds at two
-sizes and counts silent failures (error above a quarter, converged, no warning) and certificates below the error; then right
+``python -m benchmarks.wrong_worlds [--right FITS] [--seed FIRST] [--seeds 3] [--only PART]`` fits every wrong world with three
+seeds at two sizes and counts silent failures (error above a quarter, converged, no warning) and certificates below the error; then right
 worlds, of which it counts the false alarms. Without ``--only`` it writes docs/_generated/wrong_worlds.md. The checks were built
 with first seed 0; any other is fresh.
 """
@@ -246,9 +246,10 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--right", type=int, default=2000, help="fits to right worlds")
     arguments.add_argument("--seed", type=int, default=0, help="first seed")
+    arguments.add_argument("--seeds", type=int, default=SEEDS, help="how many seeds for every wrong world and size")
     arguments.add_argument("--only", default="", help="wrong worlds whose name holds this")
     told = arguments.parse_args()
-    seeds = range(told.seed, told.seed + SEEDS)
+    seeds = range(told.seed, told.seed + told.seeds)
     names = [name for name in WORLDS if told.only in name]
     with Parallel(n_jobs=int(os.environ.get("JOBS", os.cpu_count() or 1))) as pool:
         wrong = pool(delayed(one_wrong)(name, size, seed) for name in names for size in SIZES for seed in seeds)

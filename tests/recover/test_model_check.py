@@ -213,6 +213,14 @@ def test_huge_samples_that_are_not_kept_count_for_nothing(drawn):
     assert hostile.kept_correlation == pytest.approx(plain.kept_correlation, abs=1e-9)
 
 
+def test_a_slightly_wrong_curve_is_severe_only_together_with_a_background():
+    curved = RIGHT._replace(power=0.9, power_evidence=50.0)
+    assert [one.name for one in checked(curved).failed] == ["power of the responses"]
+    assert not checked(curved).severe
+    assert checked(curved._replace(background=0.5)).severe
+    assert not checked(RIGHT._replace(background=0.5)).severe
+
+
 def test_rows_of_another_scale_are_blamed_for_flags():
     check = checked(RIGHT._replace(flagged=0.6), STANDARD._replace(scale=1.2))
     assert check.failed[0].name == "scale of the rows"

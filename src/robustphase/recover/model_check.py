@@ -233,7 +233,15 @@ def check_model(figures: Figures, design: Design | None, told: Told, *, no_signa
     ]
     if told.rough:
         found = [check for check in found if check.name not in ABOUT_RESIDUALS]
-    return ModelCheck(tuple(_blamed(found)))
+    return ModelCheck(tuple(_blamed(_together(found))))
+
+
+def _together(checks: list[Check]) -> list[Check]:
+    """A curve that is only slightly off does little harm by itself; with a background, or two other failures, it is another law."""
+    others = {check.name for check in checks if check.failed and check.name in ABOUT_RESIDUALS}
+    if "power of the responses" not in others or ("background" not in others and len(others) < 3):
+        return checks
+    return [replace(check, severe=True) if check.name == "power of the responses" else check for check in checks]
 
 
 def _blamed(checks: list[Check]) -> list[Check]:
