@@ -1,9 +1,9 @@
 """Is the library ever wrong in silence? Data that break its model, and data that do not.
 
 ``python -m benchmarks.wrong_worlds [--right FITS] [--seed FIRST] [--seeds 3] [--only PART]`` fits every wrong world with three
-seeds at two sizes and counts silent failures (error above a quarter, converged, no warning) and certificates below the error; then right
-worlds, of which it counts the false alarms. Without ``--only`` it writes docs/_generated/wrong_worlds.md. The checks were built
-with first seed 0; any other is fresh.
+seeds at two sizes and counts silent failures (error above a quarter, converged, no warning) and certificates below the error;
+then right worlds, of which it counts the false alarms. Without ``--only`` it writes docs/_generated/wrong_worlds.md. The checks
+were built with first seed 0; any other is fresh.
 """
 
 from __future__ import annotations

@@ -237,7 +237,7 @@ def check_model(figures: Figures, design: Design | None, told: Told, *, no_signa
 
 
 def _together(checks: list[Check]) -> list[Check]:
-    """A curve that is only slightly off does little harm by itself; with a background, or two other failures, it is another law."""
+    """A curve that is slightly off does little harm by itself; with a background, or two other failures, it is another law."""
     others = {check.name for check in checks if check.failed and check.name in ABOUT_RESIDUALS}
     if "power of the responses" not in others or ("background" not in others and len(others) < 3):
         return checks
