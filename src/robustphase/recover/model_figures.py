@@ -72,6 +72,8 @@ FIGURES = FigureOptions()
 RIVAL_FROM = 0.05
 #: The same where the level is to be found.
 RIVAL_AUTO = 0.25
+#: Entries whose squares single precision holds.
+LARGE = 1e15
 
 
 class FittedSamples(NamedTuple):
@@ -214,8 +216,8 @@ def checked_rows(m: int, n: int, unknowns: int) -> int:
 class _Part(NamedTuple):
     """The rows that are looked at, where they stand, and how many samples are usable and kept among all, shape (p,).
 
-    Rows in memory come in single precision as well, first those of the first half; those that no signal keeps are zeros, for they
-    may be too large for it.
+    Rows in memory come in single precision as well, first those of the first half; rows that no signal keeps and that are too
+    large for it are zeros.
     """
 
     fit: FittedSamples
@@ -261,7 +263,8 @@ def _taken(fit: FittedSamples, rng: np.random.Generator) -> _Part:
     order = np.concatenate((np.flatnonzero(first_half), np.flatnonzero(~first_half)))
     single = np.empty(rows.shape, np.complex64 if rows.dtype.kind == "c" else np.float32)
     single[:] = rows[order]
-    single[~(kept(part.weights) & ~dropped[positions]).any(axis=1)[order]] = 0
+    unkept = np.flatnonzero(~(kept(part.weights) & ~dropped[positions]).any(axis=1)[order])
+    single[unkept[~(np.abs(single[unkept]).max(axis=1, initial=0.0) < LARGE)]] = 0
     return _Part(part, positions, usable, keep, first_half, order, single)
 
 
@@ -348,12 +351,10 @@ def _rival(part: _Part, j: int, residuals: Array, predictions: Array, good: Arra
     few = part.kept[j] >= (1 - max(part.fit.expected[j], RIVAL_FROM)) * part.usable[j]
     if part.single is None or few:
         return Rival(0.0, 0.0)
-    rows, used = part.single, np.isfinite(residuals) & good
-    inside = used[part.order] & np.isfinite(rows[:, 0])
-    chosen = part.order[inside]
-    exact = part.fit.source.array[chosen] if isinstance(part.fit.source, MemoryRows) else rows[inside]
+    used = (np.isfinite(residuals) & good)[part.order]
+    rows, chosen = (part.single, part.order) if used.all() else (part.single[used], part.order[used])
     signal = part.fit.signals[:, j]
-    return find_rival(exact, residuals[chosen], predictions[chosen], ~keep[chosen], signal, float(scale))
+    return find_rival(rows, residuals[chosen], predictions[chosen], ~keep[chosen], signal, float(scale))
 
 
 def _turns(part: _Part, residuals: Array, projections: Array, units: Array) -> Array:
