@@ -248,7 +248,8 @@ def classify(residuals: Array, spreads: Array, density: Array, weights: Array, m
     """
     # In units of the scale, because single precision, with which many columns have to do, has no room for all units.
     precision = np.float64 if residuals.shape[1] == 1 else np.float32
-    with np.errstate(over="ignore"):
+    # Of responses that are all alike the scale is so small that its square vanishes.
+    with np.errstate(over="ignore", divide="ignore"):
         residuals = (residuals / model.scales).astype(precision)
         spreads = (spreads / model.scales**2).astype(precision)
     density, weights = (density * model.scales).astype(precision), weights.astype(precision)
