@@ -74,6 +74,8 @@ def near(u: Array) -> tuple[Array, Array]:
 ASKED: tuple[tuple[Callable[[Array], tuple[Array, Array]], float], ...] = ((far, 0.0), (far, 1.0), (near, 0.5))
 #: Standardised residuals beyond it are as far as can be.
 _LARGEST = 1e3
+#: Signals shorter than it count as that long.
+_SHORTEST = 1e-100
 
 
 def contradicted(problem: Problem, fit: LikelihoodFit, weights: Array) -> Array:
@@ -143,11 +145,12 @@ def asked_of(problem: Problem, fit: LikelihoodFit, weights: Array) -> Asked:
         steepness.append(steep)
     gradient = adjoint(problem.source, np.hstack(coefficients))
     found = abs2(gradient).sum(axis=0).reshape(len(ASKED), k)
-    norms = np.maximum(np.linalg.norm(fit.state.signals, axis=0), _TINY)
+    # The square of a shorter signal is no number.
+    norms = np.maximum(np.linalg.norm(fit.state.signals, axis=0), _SHORTEST)
     return Asked(
         found / np.maximum(problem.source.shape[1] * np.array(chance), _TINY),
         np.sqrt(found) * norms / np.maximum(np.abs(steepness), _TINY),
-        unit / (2 * norms) / norms,
+        unit / (2 * norms**2),
     )
 
 
