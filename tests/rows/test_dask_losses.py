@@ -167,7 +167,9 @@ def test_a_worker_that_is_frozen_from_the_start_gets_no_rows(monkeypatch):
     monkeypatch.setattr(preflight, "PATIENCE", 5.0)
     with scheduler() as client, workers(client, 1), workers(client, 1) as victim:
         os.kill(next(iter(victim.values())), signal.SIGSTOP)
+        # A block of the array may be meant for it all the same, until the watch gives it up.
         with (
+            varied(WATCH, frozen=5.0, beat=0.5),
             within(SOON),
             pytest.warns(UserWarning, match="1 of the 2 Dask workers have not answered within 5 seconds"),
         ):
