@@ -52,6 +52,9 @@ def fingerprint(covariates: Any, responses: Any) -> str:
     def read(start: int) -> Array:
         return np.ascontiguousarray(source.read(start, min(start + step, m)), stored)
 
+    if m <= step:
+        digest.update(read(0).reshape(-1).view(np.uint8).data)
+        return digest.hexdigest()
     with ThreadPoolExecutor(1) as reader:
         # One part is read while the one before it is added.
         coming = reader.submit(read, 0)
