@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from contextlib import suppress
 from threading import Event, Thread
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ WORKERS, N, M = 2, 60, 60_000
 
 
 def one_fit(
-    world: rp.simulate.World, client: object, kill: list[int], delay: float
+    world: rp.simulate.World, client: Any, kill: list[int], delay: float
 ) -> tuple[str, float, np.ndarray | None]:
     """What came of a fit in which some processes are killed after a while, how long it took, and its signal."""
     import dask.array as da
@@ -58,6 +59,16 @@ def one_fit(
     return outcome, time.monotonic() - began, signal_
 
 
+def all_there(client: Any) -> list[int]:
+    """Processes of all workers, once each has answered; fewer if that takes more than a minute."""
+    pids: list[int] = []
+    until = time.monotonic() + 60
+    while len(pids) < WORKERS and time.monotonic() < until:
+        time.sleep(1)  # Until the scheduler has noticed who was killed last.
+        pids = [pid for pid in client.run(os.getpid, on_error="ignore").values() if isinstance(pid, int)]
+    return pids
+
+
 def session(kills: int, rng: np.random.Generator, direct: bool | None) -> Counter[str]:
     """Fits on one cluster, each with a kill."""
     import distributed
@@ -76,15 +87,12 @@ def session(kills: int, rng: np.random.Generator, direct: bool | None) -> Counte
     ):
         _, usual, reference = one_fit(world, client, [], 1e9)
         for _ in range(kills):
-            try:
-                client.wait_for_workers(WORKERS, timeout=60)
-            except TimeoutError:
-                # A nanny may die with its worker; the fit has one worker less then, or the next cluster begins.
+            pids = all_there(client)
+            if len(pids) < WORKERS:
+                # A nanny has not brought its worker back. With fewer workers the sums are cut elsewhere: a new cluster begins.
                 counts["nannies lost"] += 1
-            if not client.nthreads():
                 break
             counts["kills"] += 1
-            pids = list(client.run(os.getpid).values())
             victims = pids if rng.random() < 0.25 else [int(rng.choice(pids))]
             outcome, seconds, found = one_fit(world, client, victims, float(rng.uniform(0, usual)))
             same = found is not None and reference is not None and np.array_equal(found, reference)
