@@ -327,6 +327,7 @@ def worker(connection: Connection, folder: str, seed: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, used + ROOM))
     place = Path(folder) / "case"
     originals: dict[str, tuple[Path, Case, str]] = {}
+    connection.send("ready")
     while (asked := connection.recv()) is not None:
         form, number = asked
         if form == HOSTILE:
@@ -373,6 +374,7 @@ class Child:
         self._process = context.Process(target=worker, args=(other, *self._arguments), daemon=True)
         self._process.start()
         other.close()
+        self._pipe.recv()  # Imports take a while on a busy machine, and are no case.
 
     def run(self, form: str, number: int | str) -> tuple[str, str]:
         """What came of a case, and the details of a failure; a hostile file is given by its path in place of the number."""
