@@ -3,10 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Every archive that is fetched must have one of the sums in constraints.txt.
+HASHED := $(PIP) install --require-hashes --constraint constraints.txt
 READY := $(VENV)/.ready
 LOWEST := build/lowest
 
-.PHONY: help setup demo test lint golden bench fuzz docs wheel constraints clean
+.PHONY: help setup demo test lint golden bench fuzz nightly docs wheel constraints clean
 
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -15,8 +17,13 @@ setup: $(READY) ## virtual environment with the package installed
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --constraint constraints.txt pip
-	$(PIP) install --constraint constraints.txt --editable '.[all]' --group dev
+	# The pip that Python brings takes pins and hashes from requirements only, not from constraints.
+	sed -n '/^pip==/,/[^\\]$$/p' constraints.txt > $(VENV)/wanted.txt
+	$(PIP) install --require-hashes --requirement $(VENV)/wanted.txt
+	$(BIN)/python .ci/names.py build dev > $(VENV)/wanted.txt
+	$(HASHED) --requirement $(VENV)/wanted.txt
+	# An editable install has no hash: what it needs is there by now, so it fetches nothing.
+	$(PIP) install --no-deps --no-build-isolation --no-index --editable .
 	touch $@
 
 demo: setup ## recover a picture from contaminated data, with a report to look at
@@ -35,14 +42,21 @@ golden: setup ## write the golden results of the engine anew
 	$(BIN)/python tests/golden/test_engine.py
 
 bench: setup ## performance ratios, measured side by side
-	$(PIP) install --constraint constraints.txt --group bench
+	$(BIN)/python .ci/names.py bench > $(VENV)/wanted.txt
+	$(HASHED) --requirement $(VENV)/wanted.txt
 	$(BIN)/python -m benchmarks
 
-fuzz: setup ## try to break the file readers for two minutes
+fuzz: setup ## try to break the file readers, checkpoints and fits for two minutes
 	$(BIN)/python -m benchmarks.fuzz_files 120
 
+nightly: setup ## the same for ten minutes; then a hundred kills of workers and of fits (hours)
+	$(BIN)/python -m benchmarks.fuzz_files 600
+	$(BIN)/python -m benchmarks.kill_workers 100
+	$(BIN)/python -m benchmarks.kill_fits 100
+
 docs: setup ## HTML documentation in docs/_build/html
-	$(PIP) install --constraint constraints.txt --group docs
+	$(BIN)/python .ci/names.py docs > $(VENV)/wanted.txt
+	$(HASHED) --requirement $(VENV)/wanted.txt
 	rm -rf docs/api/generated # pages of what is gone would be built again
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 	$(BIN)/python docs/check_reference.py docs/_build/html/objects.inv
@@ -57,11 +71,12 @@ wheel: setup ## wheel in dist, tried in an empty environment with the lowest ver
 		--requirement $(LOWEST)/requirements.txt dist/*.whl
 	$(LOWEST)/bin/python -I -W error .ci/smoke.py $(LOWEST)/requirements.txt
 
-constraints: ## write constraints.txt anew from the newest versions
+constraints: ## write constraints.txt anew from the newest versions, with their hashes
 	$(PYTHON) -m venv --clear $(VENV)
 	$(PIP) install --upgrade pip
-	$(PIP) install --editable '.[all]' --group dev --group docs --group bench
+	$(PIP) install --editable '.[all]' --group build --group dev --group docs --group bench
 	$(BIN)/python -m pip freeze --all --exclude-editable --exclude setuptools > constraints.txt
+	$(BIN)/python .ci/hashes.py constraints.txt
 	touch $(READY)
 
 clean: ## remove the environment and everything generated

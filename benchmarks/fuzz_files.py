@@ -1,10 +1,12 @@
 """Fuzz the readers of files for a bounded time: ``python -m benchmarks.fuzz_files SECONDS [--seed S] [--only FORM]``.
 
-Valid files of every kind are damaged (bits flipped, ends cut off, ranges overwritten, digits of headers changed, chunks deleted)
-and opened, and one pass is made over what opens. It must work, or raise ``DataError``. Anything else is a failure: another
-exception, a crash of the process, or no answer within a few seconds. Cases run in a child process whose memory is limited, so a
-reader that believes a header which declares a terabyte is caught, too. A failure is printed with its form and number;
-``--only FORM --case NUMBER`` repeats it.
+Valid files of every kind are damaged (bits flipped, ends cut off, ranges overwritten, digits of headers changed, chunks
+deleted) and opened, one pass is made over what opens, and a fit to it. It must work, or raise ``DataError``; a fit may also
+refuse the numbers with a ``ValueError``. Anything else is a failure: another exception, a crash of the process, or no answer
+within 20 seconds. Cases run in a child process that may take 1.5 GB of memory, so a reader that believes a header which
+declares a terabyte is caught, too. Checkpoints are damaged likewise and resumed: the same bits, or a refusal. Before all
+that, the files that once did harm are tried (``hostile_files``). A failure is printed with its form and number; ``--only FORM
+--case NUMBER`` repeats it.
 
 Where a damaged file works, its numbers are compared with those that were written. In kinds of files without checksums a flipped
 bit of a number cannot be noticed; the last column counts such cases.
@@ -27,13 +29,22 @@ from importlib import import_module
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.hostile_files import CORPUS
+
+if TYPE_CHECKING:
+    from robustphase.files import StoredSamples
+
 M, N = 60, 5
 #: Address space of the child beyond what it has after the imports, and seconds until a case counts as hanging.
-ROOM, PATIENCE = 2 << 30, 20.0
+ROOM, PATIENCE = 3 << 29, 20.0
+#: The form that is a folder with a fit that was cut off, and passes that it had made.
+CHECKPOINT, PASSES = "checkpoint", 12
+#: The form that stands for all files that once did harm.
+HOSTILE = "hostile"
 
 
 class Case(NamedTuple):
@@ -114,6 +125,31 @@ def _parquet(folder: Path, wide: bool) -> Case:
     return Case(folder / "samples.parquet", None)
 
 
+def _checkpoint(folder: Path) -> Case:
+    """A fit that was cut off; what it is a fit to is always the same."""
+    _resumed(folder / "run.checkpoint", most=PASSES)
+    return Case(folder / "run.checkpoint", None)
+
+
+def _resumed(folder: Path, most: int | None = None) -> str:
+    """Go on with a fit, and return its signal as digits; with ``most`` it is cut off after so many passes."""
+    from robustphase import RobustPhaseRetrieval
+    from robustphase.files import checkpointed
+    from robustphase.rows import MemoryRows
+
+    class Mortal(MemoryRows):
+        def _reduce(self, *arguments: Any) -> Any:
+            if most is not None and self.passes > most:
+                raise KeyboardInterrupt
+            return super()._reduce(*arguments)
+
+    A, y = _arrays()
+    y, model = np.abs(A @ np.arange(1.0, N + 1)) ** 2 + y, RobustPhaseRetrieval(0.1)
+    with suppress(KeyboardInterrupt), checkpointed(folder, model, Mortal(A), y, interval=0) as rows:
+        return model.fit(rows, y).signal_.tobytes().hex()
+    return "cut off"
+
+
 FORMS: dict[str, Callable[[Path], Case]] = {
     "npy": _npy,
     "npy columns": lambda folder: _npy(folder, order="F"),
@@ -135,6 +171,7 @@ FORMS: dict[str, Callable[[Path], Case]] = {
     "parquet ours": _ours(".parquet", "c8"),
     "parquet lists": lambda folder: _parquet(folder, wide=False),
     "parquet columns": lambda folder: _parquet(folder, wide=True),
+    CHECKPOINT: _checkpoint,
 }
 
 
@@ -153,7 +190,7 @@ def damage(path: Path, rng: np.random.Generator) -> None:
         files = sorted(file for file in path.rglob("*") if file.is_file())
         # Half of the time the metadata: that is where a few bytes mean most.
         described = [file for file in files if file.name.startswith((".z", "zarr"))]
-        file = Path(rng.choice(described if rng.random() < 0.5 else files))  # type: ignore[arg-type]
+        file = Path(rng.choice(described if described and rng.random() < 0.5 else files))  # type: ignore[arg-type]
         if rng.random() < 0.1:
             file.unlink()
             return
@@ -247,15 +284,34 @@ def try_case(case: Case, form: str) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            if form == CHECKPOINT:
+                return _resumed(path)
             with open_samples(path, responses) as samples:
                 project(samples.covariates, np.ones(samples.covariates.shape[1]))
                 print_ = fingerprint(samples.covariates, samples.responses)
+                _fit(samples)
     except DataError as error:
         text = str(error)
         if "\n" in text or not text.endswith("."):
             raise AssertionError(f"not one plain sentence: {text!r}") from error
         return "refused"
     return print_
+
+
+def _fit(samples: StoredSamples) -> None:
+    """A fit to whatever has been read: numbers that cannot be fitted are refused in a sentence."""
+    from robustphase import RobustPhaseRetrieval
+    from robustphase.files import DataError
+
+    if samples.covariates.shape[0] * samples.covariates.shape[1] > 10 * M * N:
+        return
+    try:
+        RobustPhaseRetrieval(0.1).fit(samples.covariates, samples.responses)
+    except DataError:
+        raise
+    except ValueError as error:
+        if len(str(error)) > 1000 or not str(error):
+            raise AssertionError(f"no sentence: {str(error)[:2000]!r}") from error
 
 
 def worker(connection: Connection, folder: str, seed: int) -> None:
@@ -271,13 +327,26 @@ def worker(connection: Connection, folder: str, seed: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, used + ROOM))
     place = Path(folder) / "case"
     originals: dict[str, tuple[Path, Case, str]] = {}
+    connection.send("ready")
     while (asked := connection.recv()) is not None:
         form, number = asked
+        if form == HOSTILE:
+            try:
+                outcome = try_case(Case(Path(number), None), form)
+                connection.send((outcome, "") if outcome == "refused" else ("failed", "it was read\n"))
+            except BaseException:
+                connection.send(("failed", traceback.format_exc()))
+            continue
         if form not in originals:
             home = Path(folder) / form.replace(" ", "-")
             home.mkdir(exist_ok=True)
             made = FORMS[form](home)
-            originals[form] = (home, made, try_case(made, form))
+            # To resume a checkpoint is to end it: that is done with a copy.
+            whole = Path(folder) / "whole"
+            shutil.copytree(home, whole)
+            print_ = try_case(Case(*(None if part is None else whole / part.relative_to(home) for part in made)), form)
+            shutil.rmtree(whole)
+            originals[form] = (home, made, print_)
         home, made, print_ = originals[form]
         shutil.rmtree(place, ignore_errors=True)
         shutil.copytree(home, place)
@@ -285,7 +354,9 @@ def worker(connection: Connection, folder: str, seed: int) -> None:
         damage(case.path, np.random.default_rng([seed, list(FORMS).index(form), number]))
         try:
             outcome = try_case(case, form)
-            connection.send((outcome if outcome == "refused" else "same" if outcome == print_ else "changed", ""))
+            told = outcome if outcome == "refused" else "same" if outcome == print_ else "changed"
+            # A checkpoint must never lead elsewhere; of other kinds the last column counts what cannot be noticed.
+            connection.send(("failed", "another answer\n") if form == CHECKPOINT and told == "changed" else (told, ""))
         except BaseException:
             connection.send(("failed", traceback.format_exc()))
 
@@ -303,9 +374,10 @@ class Child:
         self._process = context.Process(target=worker, args=(other, *self._arguments), daemon=True)
         self._process.start()
         other.close()
+        self._pipe.recv()  # Imports take a while on a busy machine, and are no case.
 
-    def run(self, form: str, number: int) -> tuple[str, str]:
-        """What came of a case, and the details of a failure."""
+    def run(self, form: str, number: int | str) -> tuple[str, str]:
+        """What came of a case, and the details of a failure; a hostile file is given by its path in place of the number."""
         try:
             self._pipe.send((form, number))
             if self._pipe.poll(PATIENCE):
@@ -330,10 +402,22 @@ class Child:
 
 def fuzz(seconds: float, seed: int, forms: list[str], case: int | None) -> int:
     """Run cases by turns over the forms; return the number of failures."""
-    counts: dict[str, Counter[str]] = {form: Counter() for form in forms}
+    counts: dict[str, Counter[str]] = {form: Counter() for form in (HOSTILE, *forms)}
     with tempfile.TemporaryDirectory(prefix="robustphase-fuzz-") as folder:
         child = Child(folder, seed)
         try:
+            if case is None and all(map(installed, PACKAGES)):
+                for make in CORPUS:
+                    place = Path(folder) / "hostile"
+                    place.mkdir()
+                    outcome, details = child.run(HOSTILE, str(make(place)))
+                    shutil.rmtree(place)
+                    counts[HOSTILE][outcome] += 1
+                    if outcome == "failed":
+                        print(f"\nFAILED: {make.__name__}\n{details}", flush=True)
+                # What it has taken for them is not all given back.
+                child.stop()
+                child = Child(folder, seed)
             began, number = time.monotonic(), 0 if case is None else case
             while time.monotonic() - began < seconds:
                 for form in forms:

@@ -138,7 +138,7 @@ def test_what_killed_processes_left_is_swept_and_nothing_else(tmp_path):
     names = [".a.txt.0123456789ab.tmp", ".b.txt.0123456789ab.tmp", ".a.txt.tmp", "a.txt", ".a.txt.swp"]
     for name in names:
         (tmp_path / name).touch()
-    sweep_leftovers(tmp_path / "a.txt")
+    sweep_leftovers(tmp_path / "a.txt", older_than=0.0)
     assert sorted(os.listdir(tmp_path)) == sorted(names[1:])
     sweep_leftovers(tmp_path / "nowhere" / "a.txt")
 
@@ -280,7 +280,7 @@ def test_a_temporary_name_that_exists_is_never_opened(tmp_path, monkeypatch):
 def test_a_link_with_a_temporary_name_is_not_swept(tmp_path):
     (tmp_path / "mine").touch()
     (tmp_path / ".a.txt.0123456789ab.tmp").symlink_to("mine")
-    sweep_leftovers(tmp_path / "a.txt")
+    sweep_leftovers(tmp_path / "a.txt", older_than=0.0)
     assert sorted(os.listdir(tmp_path)) == [".a.txt.0123456789ab.tmp", "mine"]
 
 

@@ -20,6 +20,7 @@ import secrets
 import shutil
 import stat
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -32,6 +33,8 @@ _AS_IT_IS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getatt
 _TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{12}\.tmp", re.DOTALL)
 #: Long names are cut: with our ending a legal one could become illegal.
 _LONGEST_NAME = 100
+#: Seconds without a write after which a temporary file is a leftover: whoever writes one writes all the time.
+STALE = 3600.0
 
 
 class NotRegularFileError(OSError):
@@ -191,14 +194,28 @@ def written_for(name: str) -> str | None:
     return match["name"] if match else None
 
 
-def sweep_leftovers(path: str | os.PathLike[str]) -> None:
-    """Remove what killed processes have left of their attempts to write ``path``, which no other may be writing now."""
+def sweep_leftovers(path: str | os.PathLike[str], *, older_than: float = STALE) -> None:
+    """Remove what killed processes have left of their attempts to write ``path``.
+
+    Parameters
+    ----------
+    path : path
+        The file or folder that they were to write.
+    older_than : float
+        Seconds since they were last written to: another process may be writing the others. 0 where nobody else can be.
+    """
     with suppress(OSError):
         target = place_of(path)
         for beside in target.parent.iterdir():
-            ours = written_for(beside.name) == target.name[:_LONGEST_NAME]
-            if ours and stat.S_ISREG(beside.lstat().st_mode):
+            if written_for(beside.name) != target.name[:_LONGEST_NAME]:
+                continue
+            status = beside.lstat()
+            if time.time() - status.st_mtime < older_than:
+                continue
+            if stat.S_ISREG(status.st_mode):
                 beside.unlink(missing_ok=True)
+            elif stat.S_ISDIR(status.st_mode) and target.suffix.lower() == ".zarr":
+                shutil.rmtree(beside, ignore_errors=True)
 
 
 def _no_link(path: str, flags: int) -> int:

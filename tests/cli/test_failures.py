@@ -164,7 +164,7 @@ def test_a_disk_that_fills_up_leaves_nothing_and_keeps_what_was_there(run, tmp_p
     (tmp_path / "result.npz").write_text("earlier")
     with monkeypatch.context() as patch:
         patch.setattr(zipfile.ZipFile, "close", full_disk)
-        said = sentence(run("fit", data, "--out", "result.npz", code=1))
+        said = sentence(run("fit", data, "--out", "result.npz", "--overwrite", code=1))
     assert "space left" in said
     assert (tmp_path / "result.npz").read_text() == "earlier"
     assert not leftovers(tmp_path)

@@ -93,8 +93,8 @@ def test_a_missing_package_is_named_with_the_command_to_install_it(run, tmp_path
 
 def test_a_zarr_folder_may_be_written_again_but_no_other_folder(run, tmp_path):
     run("simulate", "data.zarr", *SIZES)
-    run("simulate", "data.zarr", *SIZES)
+    run("simulate", "data.zarr", *SIZES, "--overwrite")
     (tmp_path / "mine.zarr").mkdir()
     (tmp_path / "mine.zarr" / "letter.txt").write_text("keep me")
-    assert "it is a folder" in run("simulate", "mine.zarr", *SIZES, code=1).stderr
+    assert "it is a folder" in run("simulate", "mine.zarr", *SIZES, "--overwrite", code=1).stderr
     assert (tmp_path / "mine.zarr" / "letter.txt").read_text() == "keep me"

@@ -266,6 +266,18 @@ class TestResume:
             quick(attacks=("huge",), out=out)
         assert out.read_bytes() == before
 
+    def test_two_comparisons_do_not_write_to_one_file_at_once(self, tmp_path):
+        out, refused = tmp_path / "runs.csv", []
+
+        def meanwhile(done, total, text):
+            with pytest.raises(ValueError, match="in use by another comparison") as caught:
+                quick(out=out)
+            refused.append(caught)
+
+        first = quick(out=out, progress=meanwhile)
+        assert refused
+        assert quick(out=out).runs == first.runs
+
     def test_numbers_survive_the_file_exactly(self, tmp_path):
         first = quick(out=tmp_path / "runs.csv")
         assert quick(out=tmp_path / "runs.csv").runs == first.runs

@@ -17,8 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import robustphase as rp
 from robustphase.files import CheckpointError, DataError, checkpoint, checkpoint_needed, checkpointed, save_samples
-from robustphase.files.passes import read_pass
-from robustphase.rows import MemoryRows, open_rows_at
+from robustphase.files.checkpoint import count_passes
+from robustphase.rows import MemoryRows, open_rows_at, replay
 
 ANSWER = ("signal_", "initial_signal_", "weights_", "residual_weights_", "noise_mean_", "noise_scale_", "certificate_")
 WAYS = [
@@ -140,9 +140,9 @@ def test_what_waits_is_bounded(world, straight, folder, monkeypatch):
     written = []
     real = checkpoint.write_pass
 
-    def watched(path, number, call, parts):
-        written.append(number)
-        real(path, number, call, parts)
+    def watched(path, sealed):
+        written.append(int(path.stem))
+        real(path, sealed)
 
     monkeypatch.setattr(checkpoint, "write_pass", watched)
     assert_same(attempt(world, folder, interval=3600, keep=True)[0], straight)
@@ -185,7 +185,7 @@ def test_a_harmed_pass_is_made_again(world, straight, cut_off, tmp_path, harm, c
             model, recalled = attempt(world, folder, keep=True)
             assert recalled == 29
             assert_same(model, straight)
-            assert read_pass(folder / f"{number:06d}.pass", number) is not None
+            assert count_passes(folder) == len(list(folder.glob("*.pass")))
 
 
 def test_what_a_kill_left_half_written_is_swept_away(world, folder):
@@ -359,15 +359,22 @@ def test_another_number_of_threads_is_a_warning(world, folder):
         assert attempt(world, folder) is not None
 
 
-def test_a_run_that_takes_another_way_is_computed_anew_from_there(world, folder):
-    """As with other hardware, whose rounding leads to other directions: here passes of a differently seeded run."""
-    attempt(world, folder, keep=True, random_state=1)
-    settings = json.loads((folder / "problem.json").read_text())["settings"]
-    edit(folder, settings=settings | {"random_state": 0})
-    with pytest.warns(UserWarning, match="agrees with its checkpoint up to pass"):
-        model, recalled = attempt(world, folder, random_state=0)
-    assert 1 <= recalled < model.history_[-1].passes
-    assert_same(model, fit(world, world.A, random_state=0))
+def test_a_run_that_takes_another_way_is_computed_anew_from_there(world, straight, folder, monkeypatch):
+    """As with other hardware, whose rounding leads to other directions: from pass 12 on, all ask for something else."""
+    attempt(world, folder, keep=True)
+    asked, digest = [], replay.pass_digest
+
+    def otherwise(*call):
+        asked.append(call)
+        return digest(*call) if len(asked) <= 12 else digest(*call)[::-1]
+
+    monkeypatch.setattr(replay, "pass_digest", otherwise)
+    with pytest.warns(UserWarning, match="agrees with its checkpoint up to pass 12 "):
+        model, recalled = attempt(world, folder, keep=True)
+    assert recalled == 12
+    assert_same(model, straight)
+    asked.clear()
+    assert attempt(world, folder)[1] == len(asked)
 
 
 def test_a_folder_with_other_things_in_it_is_left_alone(world, folder):
@@ -518,3 +525,72 @@ def test_the_folder_is_about_as_large_as_was_said(tmp_path):
     used = sum(path.stat().st_size for path in (tmp_path / "run").iterdir())
     assert 0.8 * used < checkpoint_needed(source) < 3 * used
     assert checkpoint_needed(world.A.astype(complex)) == 2 * checkpoint_needed(source)
+
+
+# --- passes of other runs ---------------------------------------------------------------------------------------------------
+
+
+def test_passes_of_another_run_are_made_again_and_not_replayed(world, straight, cut_off, tmp_path):
+    """Other data with the same settings: the passes ask for the same until their answers differ."""
+    other = tmp_path / "other"
+    changed = rp.simulate.make_world(n=8, m=600, contamination=0.1, attack="leverage", noise_mean=1.0, seed=5)
+    assert attempt(changed, other, lives=30) is None
+    mixed = shutil.copytree(cut_off, tmp_path / "mixed")
+    for number in (0, 3, 20):
+        shutil.copy(other / f"{number:06d}.pass", mixed)
+    model, recalled = attempt(world, mixed)
+    assert recalled == 27
+    assert_same(model, straight)
+
+
+def test_passes_of_another_run_on_the_same_data_are_not_taken_for_ours(world, straight, cut_off, tmp_path):
+    mine = tmp_path / "mine"
+    assert attempt(world, mine, lives=1) is None
+    for path in cut_off.glob("*.pass"):
+        if path.name != "000000.pass":
+            shutil.copy(path, mine)
+    assert count_passes(mine) == 1
+    model, recalled = attempt(world, mine)
+    assert recalled == 1
+    assert_same(model, straight)
+
+
+def test_a_changed_problem_makes_its_passes_void(world, cut_off, tmp_path):
+    folder = shutil.copytree(cut_off, tmp_path / "run")
+    problem = json.loads((folder / "problem.json").read_text())
+    (folder / "problem.json").write_text(json.dumps(problem | {"run": "0" * 32}))
+    assert count_passes(cut_off) == 30
+    assert count_passes(folder) == 0
+    assert attempt(world, folder)[1] == 0
+
+
+def test_a_single_changed_row_of_large_data_is_noticed(folder):
+    rng = np.random.default_rng(0)
+    A, y = rng.standard_normal((90_000, 100)), rng.random(90_000)
+    with checkpointed(folder, {"what": "mean"}, A, y, keep=True):
+        pass
+    A[1500] *= 2
+    with pytest.raises(CheckpointError, match="fingerprint was"), checkpointed(folder, {"what": "mean"}, A, y):
+        pass
+
+
+def test_a_single_changed_row_of_data_elsewhere_is_noticed(folder):
+    class Elsewhere(rp.rows.RowSource):
+        def __init__(self, array):
+            self.here = MemoryRows(array)
+            self.shape, self.dtype = self.here.shape, self.here.dtype
+
+        def _reduce(self, kernel, per_row, pairing):
+            return self.here.reduce(kernel, per_row, pairing=pairing)
+
+    A, y = np.random.default_rng(0).standard_normal((5000, 3)), np.ones(5000)
+    with checkpointed(folder, {"what": "mean"}, Elsewhere(A), y, keep=True):
+        pass
+    with checkpointed(folder, {"what": "mean"}, Elsewhere(A.copy()), y, keep=True):
+        pass
+    A[77] *= 2
+    with (
+        pytest.raises(CheckpointError, match="fingerprint was"),
+        checkpointed(folder, {"what": "mean"}, Elsewhere(A), y),
+    ):
+        pass

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from robustphase.files.passes import CHECKSUM, read_pass, write_pass
+from robustphase.files import passes
+from robustphase.files.passes import CHECKSUM, seal_pass
 from robustphase.rows import Parts
 
 RNG = np.random.default_rng(0)
@@ -18,6 +19,18 @@ PARTS = Parts(
     (np.array(2.5), COLUMNS, RNG.standard_normal((1, 5)).T, RNG.standard_normal((2, 3, 4)).transpose(1, 2, 0)),
     (np.arange(5, dtype=np.float32), RNG.standard_normal((5, 2)) + 1j, np.arange(5) > 2, np.empty((5, 0))),
 )
+
+
+LINK = bytes(range(32))
+
+
+def write_pass(path, number, call, parts):
+    passes.write_pass(path, seal_pass(number, call, parts, LINK))
+
+
+def read_pass(path, number, link=LINK):
+    found = passes.read_pass(path, number, link)
+    return None if found is None else found[:2]
 
 
 @pytest.fixture
@@ -64,6 +77,12 @@ def test_a_flipped_bit_anywhere_makes_it_none(file):
         assert read_pass(file, 3) is None, position
 
 
+def test_a_pass_that_was_sealed_for_another_place_is_none(file):
+    assert read_pass(file, 3) is not None
+    assert read_pass(file, 3, LINK[::-1]) is None
+    assert read_pass(file, 3, b"") is None
+
+
 def test_more_than_the_file_is_none(file):
     file.write_bytes(file.read_bytes() + b"\0")
     assert read_pass(file, 3) is None
@@ -78,13 +97,13 @@ def test_another_number_and_a_missing_file_are_none(file, tmp_path):
 @pytest.mark.parametrize(
     "head",
     [
-        {"format": 2, "pass": 3, "call": "", "sums": 0, "arrays": []},
-        {"format": 1, "pass": 3, "call": "", "sums": 1, "arrays": [["<f8", [1 << 40], [0]]]},
-        {"format": 1, "pass": 3, "call": "", "sums": 1, "arrays": [["<f8", [-1], [0]]]},
-        {"format": 1, "pass": 3, "call": "", "sums": 1, "arrays": [["|O", [1], [0]]]},
-        {"format": 1, "pass": 3, "call": "", "sums": 1, "arrays": [["nonsense", [1], [0]]]},
-        {"format": 1, "pass": 3, "call": "", "sums": 1, "arrays": [["<f8", [1], [1]]]},
-        {"format": 1, "pass": 3},
+        {"format": 9, "pass": 3, "call": "", "sums": 0, "arrays": []},
+        {"format": 2, "pass": 3, "call": "", "sums": 1, "arrays": [["<f8", [1 << 40], [0]]]},
+        {"format": 2, "pass": 3, "call": "", "sums": 1, "arrays": [["<f8", [-1], [0]]]},
+        {"format": 2, "pass": 3, "call": "", "sums": 1, "arrays": [["|O", [1], [0]]]},
+        {"format": 2, "pass": 3, "call": "", "sums": 1, "arrays": [["nonsense", [1], [0]]]},
+        {"format": 2, "pass": 3, "call": "", "sums": 1, "arrays": [["<f8", [1], [1]]]},
+        {"format": 2, "pass": 3},
         [],
         None,
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import pickle
@@ -203,3 +204,43 @@ def test_failed_checks_of_the_model_are_kept_and_shown(tmp_path, diagnostics):
     page = render_report(again)
     assert "model: curvature, look here" in page
     assert "&lt;equal rows&gt;" in page
+
+
+def replaced(path, name, data):
+    """The same archive with another member of a name."""
+    with zipfile.ZipFile(path) as archive:
+        members = {member: archive.read(member) for member in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for member, held in members.items():
+            archive.writestr(member, data if member == f"{name}.npy" else held)
+
+
+def npy(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("weights", npy(np.zeros(3)).replace(b"(3,)", b"(9000000000000,)")[:-12]),
+        ("values", npy(np.array("[" * 100_000))),
+        ("values", npy(np.array("[]"))),
+        ("values", npy(np.array("7"))),
+        ("schema", npy(np.array([2, 2]))),
+        ("signal", b"\x93NUMPY\x02\x00\xff\xff\xff\xff"),
+    ],
+    ids=["huge", "deep", "list", "number", "schemas", "header"],
+)
+def test_whatever_is_wrong_with_a_file_is_one_kind_of_error(saved, name, data):
+    replaced(saved, name, data)
+    with pytest.raises(ResultFileError, match="damaged or incomplete") as caught:
+        load_result(saved)
+    assert len(str(caught.value)) < 500 + len(str(saved))
+
+
+def test_a_pipe_is_no_result_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.npz")
+    with pytest.raises(ResultFileError, match="it is a pipe"):
+        load_result(tmp_path / "pipe.npz")

@@ -14,7 +14,7 @@ import click
 import numpy as np
 
 import robustphase as rp
-from robustphase.atomic import sweep_leftovers
+from robustphase.atomic import STALE, sweep_leftovers
 from robustphase.cli.app import (
     MODEL_FAILS,
     UNSETTLED,
@@ -27,7 +27,7 @@ from robustphase.cli.app import (
     sentence,
     warnings_said,
 )
-from robustphase.cli.outputs import check_distinct, check_writable, note_written, written
+from robustphase.cli.outputs import check_distinct, check_new, check_outside, check_writable, note_written, written
 from robustphase.cli.terminal import Screen, screen, shown
 from robustphase.cli.values import MEAN_ESTIMATORS, NOISE_MEANS, NONFINITE, STEPS, ImageShape, Level, Start
 from robustphase.files import (
@@ -39,7 +39,7 @@ from robustphase.files import (
     memory_needed,
     open_samples,
 )
-from robustphase.files.checkpoint import MOST_WAITING
+from robustphase.files.checkpoint import MOST_WAITING, PROBLEM
 from robustphase.formatting import duration, in_bytes, number
 from robustphase.report import FitDiagnostics, save_result, write_report
 
@@ -70,6 +70,7 @@ class FitRequest:
     resume: bool
     checkpoint_every: float
     keep_checkpoint: bool
+    overwrite: bool
     settings: dict[str, Any]
 
     @property
@@ -87,9 +88,17 @@ class FitRequest:
         outputs = {"--out": self.result, "--report": self.report, "--checkpoint": self.folder}
         check_distinct(DATA=self.data, **outputs)
         check_distinct(**{"--responses": self.responses, **outputs})
+        check_distinct(**{"--init": self.init if isinstance(self.init, Path) else None, **outputs})
+        check_outside(self.data, **outputs)
+        check_outside(self.responses, **outputs)
         for path in (self.result, self.report):
             if path is not None:
                 check_writable(path)
+                check_new(path, overwrite=self.overwrite or self._goes_on())
+
+    def _goes_on(self) -> bool:
+        """Whether an earlier run of this command was cut off: what it has written is its own, and is written again."""
+        return self.resume and self.folder is not None and (self.folder / PROBLEM).is_file()
 
     def model(self) -> rp.RobustPhaseRetrieval:
         """The estimator, not fitted."""
@@ -207,6 +216,13 @@ robustphase fit data.npz --contamination 0.1 --noise-mean unknown --out result.n
     type=click.Path(path_type=Path),
     help="Write a report to look at: one file that needs no network.",
 )
+@option(
+    OUTPUT,
+    "--overwrite",
+    is_flag=True,
+    show_default=False,
+    help="Write over a result or report that is there already.",
+)
 @option(OUTPUT, "--image-shape", type=ImageShape(), help="The signal is a picture of this height and width.")
 @option(
     LONG,
@@ -256,8 +272,8 @@ def fit(**options: Any) -> None:
         see.say(f"{shown(asked.data)}: {samples.description}")
         say_costs(see, model, stored, asked.folder)
         with _kept(asked, model, stored, samples) as rows:
-            if asked.resume:
-                sweep_leftovers(out)
+            # With a checkpoint nobody else can be writing: its folder is locked.
+            sweep_leftovers(out, older_than=0.0 if asked.resume else STALE)
             progress = Progress(model, rows)
             with see.watching("fitting", progress.state, progress.left):
                 model.fit(rows, samples.responses)

@@ -58,6 +58,34 @@ def check_writable(path: Path) -> None:
             probe.unlink()
 
 
+def check_new(path: Path, *, overwrite: bool) -> None:
+    """Refuse to write over something that is there, unless that was asked for.
+
+    Parameters
+    ----------
+    path : Path
+        Where a file or folder shall be written.
+    overwrite : bool
+        Whether ``--overwrite`` was given.
+    """
+    if not overwrite and os.path.lexists(path) and not (path.is_dir() and not any(path.iterdir())):
+        raise OutputError(
+            f"{shown(path)} exists already and is left as it is. Choose another name, or add --overwrite."
+        )
+
+
+def check_outside(data: Path | None, **paths: Path | None) -> None:
+    """Refuse outputs inside a data set that is a folder, of which they would become or replace a part."""
+    if data is None or not data.is_dir():
+        return
+    home = Path(os.path.realpath(data))
+    for option, path in paths.items():
+        if path is not None and Path(os.path.realpath(path)).is_relative_to(home):
+            raise click.UsageError(
+                f"{option} {shown(path)} lies inside of the data, {shown(data)}; choose another place."
+            )
+
+
 def check_distinct(**paths: Path | None) -> None:
     """Refuse two options that name the same file, which the second would overwrite."""
     seen: dict[str, str] = {}

@@ -11,8 +11,9 @@ import click
 import numpy as np
 
 import robustphase as rp
+from robustphase.atomic import sweep_leftovers
 from robustphase.cli.app import as_command, as_request, command_line, general_options, option
-from robustphase.cli.outputs import check_distinct, check_writable, note_written, replacing
+from robustphase.cli.outputs import check_distinct, check_new, check_writable, note_written, replacing
 from robustphase.cli.terminal import screen, shown
 from robustphase.cli.values import ATTACKS, NOISES, Level, Name
 from robustphase.files import save_samples
@@ -40,6 +41,7 @@ class SimulationRequest:
     single: bool
     responses: Path | None
     truth: Path | None
+    overwrite: bool
     settings: dict[str, Any]
 
     def check_outputs(self) -> None:
@@ -49,6 +51,8 @@ class SimulationRequest:
         for path in (self.out, self.responses, self.truth):
             if path is not None:
                 check_writable(path)
+                check_new(path, overwrite=self.overwrite)
+                sweep_leftovers(path)
 
     def world(self) -> rp.simulate.World:
         """The data."""
@@ -139,6 +143,7 @@ robustphase simulate blind.h5 --noise-mean 3 --truth truth.npz --seed 1
     type=click.Path(path_type=Path),
     help="Keep the truth apart: the signal, and which samples are bad. Default: in OUT, beside the data.",
 )
+@option(OUTPUT, "--overwrite", is_flag=True, show_default=False, help="Write over files that are there already.")
 @click.option(
     "--list",
     is_flag=True,

@@ -131,6 +131,9 @@ def compare(
         raise ComparisonInterrupted(
             f"interrupted after {finished} of {len(worlds)} worlds; finished runs are kept.{kept}", collected()
         ) from interrupt
+    finally:
+        if store is not None:
+            store.close()
     return collected()
 
 

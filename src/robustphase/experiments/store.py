@@ -21,6 +21,11 @@ from typing import Any, NamedTuple, get_type_hints
 
 from robustphase.atomic import write_text
 
+try:
+    import fcntl
+except ImportError:  # Windows: two processes with the same file are not told apart there.
+    fcntl = None  # type: ignore[assignment]
+
 #: A run whose relative error is at most this counts as survived: the estimate still points to the signal.
 SURVIVED = 0.25
 #: Without noise the oracle is exact and a ratio to it says nothing; errors are then read in units of this.
@@ -192,10 +197,24 @@ class RunStore:
         self._head = _head(settings, version)
         #: Runs that were in the file when it was opened.
         self.finished: list[Run] = []
-        if self.path.exists():
-            self._read()
-        else:
+        if not self.path.exists():
             write_text(self.path, self._head)
+        self._descriptor = _locked(self.path)
+        try:
+            self._read()
+            if self._descriptor is not None and not os.path.samestat(os.fstat(self._descriptor), self.path.stat()):
+                # What was repaired is another file now.
+                self.close()
+                self._descriptor = _locked(self.path)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let others use the file."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
 
     def append(self, runs: Iterable[Run]) -> None:
         """Add a batch of runs in one write; a write that fails leaves the file as it was."""
@@ -238,6 +257,24 @@ class RunStore:
                 last, damaged = number, True
         if damaged:
             write_text(self.path, "\n".join([*lines[:last], ""]))
+
+
+def _locked(path: Path) -> int | None:
+    """Keep a second process from making the same runs; the system lets go of the file when this one ends."""
+    if fcntl is None:
+        return None
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise ValueError(
+            f"{path.name} is in use by another comparison; wait for it, or choose another name."
+        ) from error
+    except OSError:  # Some network drives have no locks.
+        os.close(descriptor)
+        return None
+    return descriptor
 
 
 def _head(settings: Settings, version: str) -> str:

@@ -1,12 +1,14 @@
 """A folder that keeps the finished passes of a fit, so that after a kill it goes on where it was.
 
-``problem.json`` says what is being computed: data, settings, versions. Each pass is a file beside it (see ``passes``). Every file
-is written under another name and moved, so at whatever moment the process dies, a file is whole or absent; what the disk itself
-damages is noticed by its checksum and made again. Only regular files are read, replaced or removed: with a link, a pipe or a
-device under a name of ours the folder is refused, and hidden files that are not ours are left alone.
+``problem.json`` says what is being computed: data, settings, versions, and a word drawn at random for this run. Each pass is
+a file beside it (see ``passes``), and they form a chain: the checksum of a pass is keyed with the problem and with the pass
+before it, so that a pass of another run, on other data or after another past, is as good as none wherever it was copied from.
+Every file is written under another name and moved, so at whatever moment the process dies, a file is whole or absent; what
+the disk itself damages is noticed by its checksum and made again. Only regular files are read, replaced or removed: with a
+link, a pipe or a device under a name of ours the folder is refused, and hidden files that are not ours are left alone.
 
-Results wait in memory, up to 64 MB of them, and are written together every half minute: a short fit writes next to nothing, and a
-long one loses half a minute at most.
+Results wait in memory, up to 64 MB of them, and are written together every half minute: a short fit writes next to nothing,
+and a long one loses half a minute at most.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -27,11 +30,10 @@ import scipy
 
 import robustphase
 from robustphase.atomic import NotRegularFileError, open_regular, require_regular, write_text, written_for
-from robustphase.files.fingerprint import fingerprint
-from robustphase.files.passes import read_pass, write_pass
+from robustphase.files.fingerprint import digest_by_rows, fingerprint
+from robustphase.files.passes import SealedPass, read_pass, seal_pass, write_pass
 from robustphase.rows import Parts, ReplayedRows, RowSource, as_source
 from robustphase.rows.io.limits import DataError, reason
-from robustphase.rows.passes import rows_at
 from robustphase.rows.source import Array
 from robustphase.rows.threads import allowed_threads
 
@@ -41,11 +43,9 @@ except ImportError:  # Windows: two processes with the same folder are not told 
     fcntl = None  # type: ignore[assignment]
 
 #: Raised whenever the meaning of the folder changes.
-FORMAT = 1
+FORMAT = 2
 #: Seconds between writes, and bytes of results that may wait for the next one.
 INTERVAL, MOST_WAITING = 30.0, 64 << 20
-#: Rows that stand for the data where it cannot be read in any order.
-WITNESSES = 64
 #: The file that makes a folder a checkpoint.
 PROBLEM = "problem.json"
 #: Settings that do not change the answer.
@@ -166,7 +166,7 @@ class Checkpoint:
         if not interval >= 0:
             raise ValueError(f"interval must be zero or a positive number of seconds, got {interval!r}.")
         self.folder, self.interval = Path(os.path.abspath(folder)), interval
-        self._waiting: list[tuple[int, str, Parts]] = []
+        self._waiting: list[tuple[int, SealedPass]] = []
         self._waiting_bytes = 0
         self._following = self._keeping = True
         try:
@@ -202,24 +202,33 @@ class Checkpoint:
         if PROBLEM not in names:
             # Nothing can be said about passes without a problem.
             self._clear()
-            write_text(self.folder / PROBLEM, json.dumps(problem, indent=1) + "\n", follow=False)
+            begun = problem | {"run": secrets.token_hex(16)}
+            self._begin_chain(begun)
+            write_text(self.folder / PROBLEM, json.dumps(begun, indent=1) + "\n", follow=False)
             return False
         if not resume:
             raise CheckpointError(
                 f"'{self.folder}' holds the checkpoint of an earlier run. Pass resume=True to go on from it, or remove it."
             )
-        _compare(_read_problem(self.folder), problem, self.folder)
+        found = _read_problem(self.folder)
+        _compare(found, problem, self.folder)
+        self._begin_chain(found)
         return True
+
+    def _begin_chain(self, problem: dict[str, Any]) -> None:
+        self._key = chain_key(problem)
+        self._link = next_link(self._key, b"")
 
     def recall(self, number: int, call: str) -> Parts | None:
         """The result of a pass, if it is on the disk and asks for the same; see :class:`~robustphase.rows.replay.ReplayLog`."""
         if not self._following or not self.resumed:
             return None
-        found = read_pass(self._path(number), number)
+        found = read_pass(self._path(number), number, self._link)
         if found is None:
             return None
-        recorded, parts = found
+        recorded, parts, checksum = found
         if recorded == call:
+            self._link = next_link(self._key, checksum)
             return parts
         self._following = False
         warnings.warn(
@@ -239,7 +248,9 @@ class Checkpoint:
         if not due:
             # The arrays belong to the caller, who may compute in them.
             parts = Parts(tuple(a.copy("K") for a in parts.sums), tuple(a.copy("K") for a in parts.rows))
-        self._waiting.append((number, call, parts))
+        sealed = seal_pass(number, call, parts, self._link)
+        self._link = next_link(self._key, sealed.checksum)
+        self._waiting.append((number, sealed))
         self._waiting_bytes += size
         if due:
             self.flush()
@@ -248,8 +259,8 @@ class Checkpoint:
         """Write what is waiting. A disk that is full or gone ends the keeping, not the fit: a warning says so."""
         try:
             while self._waiting:
-                number, call, parts = self._waiting[0]
-                write_pass(self._path(number), number, call, parts)
+                number, sealed = self._waiting[0]
+                write_pass(self._path(number), sealed)
                 del self._waiting[0]
         except OSError as error:
             self._keeping = False
@@ -259,7 +270,7 @@ class Checkpoint:
                 UserWarning,
                 stacklevel=2,
             )
-        self._waiting_bytes = sum(array.nbytes for _, _, parts in self._waiting for array in (*parts.sums, *parts.rows))
+        self._waiting_bytes = sum(array.nbytes for _, sealed in self._waiting for array in sealed.arrays)
         self._written = monotonic()
 
     def remove(self) -> None:
@@ -285,6 +296,25 @@ class Checkpoint:
                     path.unlink(missing_ok=True)
 
 
+def chain_key(problem: dict[str, Any]) -> bytes:
+    """What all passes of a run have in common: a digest of everything that ``problem.json`` says."""
+    return hashlib.blake2b(json.dumps(problem, sort_keys=True).encode("utf-8"), digest_size=32).digest()
+
+
+def next_link(key: bytes, checksum: bytes) -> bytes:
+    """The key for the checksum of a pass, from that of the pass before it."""
+    return hashlib.blake2b(checksum, key=key, digest_size=32).digest()
+
+
+def count_passes(folder: str | os.PathLike[str]) -> int:
+    """How many passes of a checkpoint, from the first one on, are whole and of its own run."""
+    key = chain_key(_read_problem(Path(folder)))
+    link, number = next_link(key, b""), 0
+    while (found := read_pass(Path(folder) / f"{number:06d}.pass", number, link)) is not None:
+        link, number = next_link(key, found[2]), number + 1
+    return number
+
+
 def problem_of(model: Any, source: RowSource, responses: Any) -> dict[str, Any]:
     """What is being computed, as JSON can hold it: data, settings, and the versions that compute it."""
     settings = model if isinstance(model, Mapping) else model.get_params(deep=False)
@@ -302,12 +332,8 @@ def _data_name(source: RowSource, responses: Any) -> str:
     try:
         return fingerprint(source, responses)
     except TypeError:
-        # Rows on other machines cannot be read in any order, but one pass fetches a few of them.
-        m = source.shape[0]
-        chosen = np.unique(np.linspace(0, m - 1, min(m, WITNESSES)).astype(int))
-        digest = hashlib.sha256(np.ascontiguousarray(rows_at(source, chosen)).view(np.uint8).data)
-        digest.update(np.ascontiguousarray(responses, "<f8").data)
-        return digest.hexdigest()
+        # Rows on other machines cannot be read in order, but one pass looks at all of them.
+        return digest_by_rows(source, responses)
 
 
 def _plain(name: str, value: Any) -> Any:

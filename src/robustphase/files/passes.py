@@ -1,8 +1,8 @@
 """One finished pass in one file: a line that says what it is, the arrays as they lie in memory, and a checksum over both.
 
 The line is JSON: number and digest of the pass, and for every array its type, its shape, and the order of its axes in memory,
-which is kept because products round differently for rows and for columns. A file that is cut off, damaged or about another pass
-is as good as none.
+which is kept because products round differently for rows and for columns. The checksum is keyed by what the pass belongs to.
+A file that is cut off, damaged, about another pass or of another run is as good as none.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import os
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -19,42 +19,79 @@ from robustphase.atomic import open_regular, writing
 from robustphase.rows.source import Array, Parts
 
 #: Raised whenever the layout of such a file changes.
-FORMAT = 1
+FORMAT = 2
 #: Longest first line that is read, and bytes of the checksum at the end.
 LONGEST_LINE, CHECKSUM = 1 << 16, 32
 #: Types of arrays by their names: numbers only, and nothing that a damaged name could make NumPy do.
 TYPES = {np.dtype(code).str: np.dtype(code) for code in "?" + np.typecodes["AllInteger"] + np.typecodes["AllFloat"]}
 
 
-def write_pass(path: str | os.PathLike[str], number: int, call: str, parts: Parts) -> None:
-    """Keep the result of a pass, whole or not at all; a link, pipe or device at ``path`` is refused."""
+class SealedPass(NamedTuple):
+    """A pass as it will be written.
+
+    Attributes
+    ----------
+    head : bytes
+        The first line.
+    arrays : list of ndarray
+        Sums, then per-sample values.
+    orders : list of list of int
+        The order of the axes of each in memory.
+    checksum : bytes
+        Over all of it.
+    """
+
+    head: bytes
+    arrays: list[Array]
+    orders: list[list[int]]
+    checksum: bytes
+
+
+def seal_pass(number: int, call: str, parts: Parts, link: bytes) -> SealedPass:
+    """Make a file of a pass, in memory: its arrays must not change afterwards.
+
+    Parameters
+    ----------
+    number, call : int, str
+        Which pass, and the digest of what it asked for.
+    parts : Parts
+        Its result.
+    link : bytes
+        Key of the checksum: what ties the pass to its run and to the pass before it.
+    """
     arrays = [*parts.sums, *parts.rows]
     orders = [_order(array) for array in arrays]
-    head = {
+    described = {
         "format": FORMAT,
         "pass": number,
         "call": call,
         "sums": len(parts.sums),
         "arrays": [[a.dtype.str, list(a.shape), order] for a, order in zip(arrays, orders, strict=True)],
     }
+    head = json.dumps(described).encode("ascii") + b"\n"
+    digest = hashlib.blake2b(head, key=link, digest_size=CHECKSUM)
+    for data in map(_bytes_of, arrays, orders):
+        digest.update(data)
+    return SealedPass(head, arrays, orders, digest.digest())
+
+
+def write_pass(path: str | os.PathLike[str], sealed: SealedPass) -> None:
+    """Keep the result of a pass, whole or not at all; a link, pipe or device at ``path`` is refused."""
     with writing(path, follow=False) as file:
-        digest = hashlib.blake2b(digest_size=CHECKSUM)
-        for data in (json.dumps(head).encode("ascii") + b"\n", *map(_bytes_of, arrays, orders)):
-            digest.update(data)
+        for data in (sealed.head, *map(_bytes_of, sealed.arrays, sealed.orders), sealed.checksum):
             file.write(data)
-        file.write(digest.digest())
 
 
-def read_pass(path: str | os.PathLike[str], number: int) -> tuple[str, Parts] | None:
-    """The digest and the result of a pass, or None if there is no regular file that holds them unharmed."""
+def read_pass(path: str | os.PathLike[str], number: int, link: bytes) -> tuple[str, Parts, bytes] | None:
+    """Digest, result and checksum of a pass; None if no regular file holds them unharmed and sealed with ``link``."""
     try:
         with open_regular(path) as file:
-            return _read(file, os.fstat(file.fileno()).st_size, number)
+            return _read(file, os.fstat(file.fileno()).st_size, number, link)
     except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None
 
 
-def _read(file: IO[bytes], size: int, number: int) -> tuple[str, Parts] | None:
+def _read(file: IO[bytes], size: int, number: int, link: bytes) -> tuple[str, Parts, bytes] | None:
     line = file.readline(LONGEST_LINE)
     head = json.loads(line)
     if head["format"] != FORMAT or head["pass"] != number:
@@ -65,7 +102,7 @@ def _read(file: IO[bytes], size: int, number: int) -> tuple[str, Parts] | None:
         return None
     if len(line) + sum(dtype.itemsize * math.prod(shape) for dtype, shape, _ in kinds) + CHECKSUM != size:
         return None
-    digest = hashlib.blake2b(line, digest_size=CHECKSUM)
+    digest = hashlib.blake2b(line, key=link, digest_size=CHECKSUM)
     arrays = []
     for dtype, shape, order in kinds:
         stored = np.empty([shape[axis] for axis in order], dtype)
@@ -77,7 +114,7 @@ def _read(file: IO[bytes], size: int, number: int) -> tuple[str, Parts] | None:
     if file.read() != digest.digest():
         return None
     sums = int(head["sums"])
-    return str(head["call"]), Parts(tuple(arrays[:sums]), tuple(arrays[sums:]))
+    return str(head["call"]), Parts(tuple(arrays[:sums]), tuple(arrays[sums:])), digest.digest()
 
 
 def _order(array: Array) -> list[int]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from robustphase.rows.io.hdf5 import find_dataset, open_hdf5, read_hdf5_array
 from robustphase.rows.io.hdf5 import name_of as dataset_name
+from robustphase.rows.io.hdf5_probe import NOTES, notes_of
 from robustphase.rows.io.limits import DataError, check_room, reason
 from robustphase.rows.io.npy import PlainFile, npz_names, read_npy_header, read_npz_array, read_npz_header
 from robustphase.rows.io.parquet import open_parquet, read_parquet_column
@@ -20,8 +21,8 @@ from robustphase.rows.io.zarr import name_of as array_name
 from robustphase.rows.opening import kind_of
 from robustphase.rows.source import Array
 
-#: Names of the responses, of the truth, and of the notes in files that hold several arrays.
-RESPONSES, TRUTH, NOTES = "y", "truth", "metadata"
+#: Names of the responses and of the truth in files that hold several arrays.
+RESPONSES, TRUTH = "y", "truth"
 #: Longest notes that are read.
 MOST_NOTES = 1 << 20
 
@@ -114,7 +115,7 @@ def read_array(path: str | os.PathLike[str], name: str, check: Check, *, alone: 
             check(array.shape, np.dtype(array.dtype), array_name(array))
             return read_zarr_array(array)
         if kind == "hdf5":
-            with open_hdf5(path) as opened:
+            with open_hdf5(path, name) as opened:
                 dataset = find_dataset(opened, name)
                 check(() if dataset.shape is None else dataset.shape, dataset.dtype, dataset_name(dataset))
                 return read_hdf5_array(dataset)
@@ -148,8 +149,7 @@ def read_notes(path: str | os.PathLike[str], *, wrapped: bool = False) -> dict[s
         if kind == "npz":
             text = _npz_text(path)
         elif kind == "hdf5":
-            with open_hdf5(path) as file:
-                text = file.attrs.get(NOTES, "")
+            text = notes_of(path)
         elif kind == "zarr":
             text = open_zarr(path).attrs.get(NOTES, "")
         elif kind == "parquet":

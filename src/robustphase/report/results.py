@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
-import zipfile
-import zlib
+import stat
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,8 @@ import numpy as np
 from robustphase.atomic import writing
 from robustphase.estimator import NoiseModel
 from robustphase.report.diagnostics import HISTORY, FitDiagnostics
+from robustphase.rows.io.limits import reason
+from robustphase.rows.io.npy import npz_names, read_npz_array
 
 #: What tells our files from others, and the newest layout this version knows.
 FORMAT, SCHEMA = "robustphase result", 2
@@ -102,20 +103,32 @@ def load_result(path: str | os.PathLike[str]) -> FitDiagnostics:
         If it cannot be read.
     """
     name = os.fspath(path)
+    if stat.S_ISFIFO(os.stat(path).st_mode):  # Opening a pipe would wait for somebody to write to it.
+        raise ResultFileError(f"{name!r} is not a result file of robustphase: it is a pipe.")
     with open(path, "rb") as handle:
         if handle.read(4) != b"PK\x03\x04":
             raise ResultFileError(f"{name!r} is not a result file of robustphase: it is not an .npz archive.")
-        handle.seek(0)
-        try:
-            with np.load(handle, allow_pickle=False) as archive:
-                return _diagnostics(name, archive)
-        except ResultFileError:
-            raise
-        except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, ValueError, OSError) as error:
-            reason = str(error).strip("'\"") or type(error).__name__
-            raise ResultFileError(
-                f"{name!r} is damaged or incomplete ({reason}). Make it again, or restore it from a copy."
-            ) from error
+    try:
+        return _diagnostics(name, _Archive(path))
+    except ResultFileError:
+        raise
+    except Exception as error:  # Damaged archives raise errors of a dozen kinds.
+        cause = reason(error).strip("'\"")
+        raise ResultFileError(
+            f"{name!r} is damaged or incomplete ({cause}). Make it again, or restore it from a copy."
+        ) from error
+
+
+class _Archive:
+    """The arrays of an archive by name, each read when it is asked for, and none that is larger than it should be."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path, self.files = path, npz_names(path)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.files:
+            raise KeyError(name)
+        return read_npz_array(self._path, name)
 
 
 def _diagnostics(name: str, archive: Any) -> FitDiagnostics:

@@ -159,7 +159,7 @@ def open_rows_at(
             single = name is None and not hasattr(store, "array_keys")
             array = store if single else find_array(store, wanted, path)
             return ZarrRows(array, block_rows=block_rows, threads=threads)
-        file = open_hdf5(path)
+        file = open_hdf5(path, wanted)
         try:
             return Hdf5Rows(find_dataset(file, wanted), owned=file, block_rows=block_rows, threads=threads)
         except BaseException:

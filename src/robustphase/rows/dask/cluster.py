@@ -7,9 +7,10 @@ arrival. Nothing in the scheduler grows with the number of blocks or of passes.
 What is small travels with the task, through the scheduler. What is large goes directly from here to the worker, and per-sample
 arrays stay there for a while under a hash of their content, because passes often come with the arrays of the pass before.
 
-A worker may die at any time. Dask then computes its shard again elsewhere, from the recipe of the array; what had been sent to
-the worker is sent again from here, and only the part of the pass that is missing is repeated. Shards stay what they are, so
-the sums do as well.
+A worker may die at any time. Its shard is then made again elsewhere, from the recipe of the array; what had been sent to the
+worker is sent again from here, and only the part of the pass that is missing is repeated. Shards stay what they are, so the
+sums do as well. Who dies, freezes or is full is for ``watch`` to see; ``preflight`` asks beforehand whether the workers run
+the same version.
 """
 
 from __future__ import annotations
@@ -18,16 +19,19 @@ import asyncio
 import hashlib
 import uuid
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import CancelledError
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from robustphase.formatting import in_bytes
 from robustphase.rows.blocked import MIN_BYTES_PER_THREAD
 from robustphase.rows.dask.partition import Place, cuts_of, in_place, make_shard, partition, put, sweep_shard, take
+from robustphase.rows.dask.preflight import check_workers
 from robustphase.rows.dask.serialise import serialise
+from robustphase.rows.dask.watch import Watch
 from robustphase.rows.io.limits import reason, require
 from robustphase.rows.source import Array, Kernel, Parts, add_sums
 
@@ -43,6 +47,10 @@ PATIENCE = 3.0
 TASK = "robustphase-pass"
 #: How many rows passes may see together: the library pairs its samples.
 PAIRING = 2
+#: Share of a worker's memory that its rows may take: beyond it Dask lets the worker take no more tasks.
+MOST_OF_MEMORY = 0.8
+
+Answer = TypeVar("Answer")
 
 
 class Slice(NamedTuple):
@@ -115,6 +123,7 @@ class Cluster:
         self._anchor: Any = None
         self._lock = Lock()
         self._lost = _losses()
+        self._watch = Watch(client)
 
     def reduce(self, kernel: Kernel, per_row: Sequence[Array], pairing: int) -> Parts:
         """One pass; see :meth:`robustphase.rows.source.RowSource.reduce`."""
@@ -123,7 +132,7 @@ class Cluster:
             parts = self.parts
         serialised = serialise(kernel)
         orders = [[_slice(take(values, part.place.swept(pairing))) for values in per_row] for part in parts]
-        found = self.client.sync(self._sweep, parts, serialised, orders, pairing)
+        found = self.client.sync(self._watched, self._sweep(parts, serialised, orders, pairing))
         return combined(parts, found, self.array.shape[0] // pairing, pairing)
 
     def close(self) -> None:
@@ -143,6 +152,8 @@ class Cluster:
                 "the Dask cluster has no workers to hold the rows. Start some, and wait for them with "
                 "client.wait_for_workers(n): the rows are spread over the workers that are there when a fit begins."
             )
+        usable = set(self.client.sync(check_workers, self.client, list(workers)))
+        workers = {address: threads for address, threads in workers.items() if address in usable}
         in_memory = self._chunk_futures()
         if in_memory is not None and pairing == 1:
             holders = self._holders(in_memory)
@@ -150,6 +161,7 @@ class Cluster:
         else:
             self._pairing = max(pairing, PAIRING)
             places = partition(self._edges, workers, self._pairing)
+            self._check_memory(places)
         self.parts = [Part(place, self._build(place)) for place in places]
         self._await_shards()
         self._direct = self.client.sync(self._reaches_workers)
@@ -175,7 +187,7 @@ class Cluster:
                 who_has = self.client.who_has(chunks)
         return [min(who_has[chunk.key]) for chunk in chunks]
 
-    def _build(self, place: Place) -> Any:
+    def _build(self, place: Place, *, again: bool = False) -> Any:
         """Ask for a shard; the answer comes at once, the shard when it is made."""
         dask = require("dask", extra="dask", purpose="fitting on a Dask cluster")
         chunks = self._chunk_futures()
@@ -198,22 +210,90 @@ class Cluster:
             indices = [cut.chunk for cut in cuts_of(self._edges, start, stop)]
             if not indices:
                 continue
-            blocks = self.array.blocks[indices[0] : indices[-1] + 1].to_delayed().ravel()
-            held += [blocks[index - indices[0]] for index in indices]
+            blocks = self.array.blocks[indices[0] : indices[-1] + 1]
+            if again:
+                # Under other names: what was asked for before may be waiting for a worker that never comes back.
+                manipulation = require("dask.graph_manipulation", extra="dask", purpose="fitting on a Dask cluster")
+                blocks = manipulation.clone(blocks)
+            delayed = blocks.to_delayed().ravel()
+            held += [delayed[index - indices[0]] for index in indices]
         make = dask.delayed(make_shard, pure=False)
         return self.client.compute(make(held, *described, **options, dask_key_name=key), **where)
 
     def _await_shards(self) -> None:
-        distributed = require("distributed", extra="dask", purpose="fitting on a Dask cluster")
-        shards = [part.shard for part in self.parts]
-        distributed.wait(shards)
-        for shard in shards:
-            if shard.status == "error":
-                error = shard.exception()
-                self.close()
-                if isinstance(error, self._lost):
+        try:
+            self.client.sync(self._watched, self._all_made())
+        except BaseException:
+            self.close()
+            raise
+
+    async def _all_made(self) -> None:
+        for found in await asyncio.gather(*map(self._made, self.parts), return_exceptions=True):
+            if isinstance(found, BaseException):
+                raise found
+
+    async def _made(self, part: Part) -> None:
+        """Wait for a shard; if its worker is gone before it is made, it is made elsewhere."""
+        for tries_left in reversed(range(TRIES)):
+            try:
+                await self._while_there(part, self._finished(part.shard))
+                return
+            except Exception as error:
+                if not self._is_loss(error):
+                    raise
+                if not tries_left:
                     raise RuntimeError(_gave_up(error)) from error
-                raise error
+                await self._find_again(part)
+
+    async def _finished(self, shard: Any) -> None:
+        await shard._state.wait()
+        if shard.status == "error":
+            raise await shard._exception()
+        if shard.status != "finished":
+            raise CancelledError(shard.status)
+
+    def _check_memory(self, places: Sequence[Place]) -> None:
+        """Refuse rows that a worker has no memory for, before they are brought there."""
+        told = self.client.sync(self._watch.workers)
+        for place in places:
+            needed = place.rows * self.array.shape[1] * self.dtype.itemsize
+            limit = int(told.get(place.worker, {}).get("memory_limit") or 0)
+            if limit and needed > MOST_OF_MEMORY * limit:
+                raise RuntimeError(
+                    f"the rows need {in_bytes(needed)} on the Dask worker {place.worker}, which may take {in_bytes(limit)} in "
+                    "all. Give the workers more memory, or use more of them."
+                )
+
+    async def _watched(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+        """Do something while the workers are watched, which ends it where it could only wait for ever."""
+        doing, watching = asyncio.ensure_future(work), asyncio.ensure_future(self._watch.run())
+        try:
+            await asyncio.wait({doing, watching}, return_when=asyncio.FIRST_COMPLETED)
+            if not doing.done():
+                watching.result()
+            return await doing
+        finally:
+            for task in (doing, watching):
+                task.cancel()
+            await asyncio.gather(doing, watching, return_exceptions=True)
+
+    async def _while_there(self, part: Part, work: Coroutine[Any, Any, Answer]) -> Answer:
+        """Do something with a worker; a `TimeoutError` if it is gone before that is done."""
+        doing, leaving = asyncio.ensure_future(work), asyncio.ensure_future(self._watch.gone(part.worker))
+        try:
+            await asyncio.wait({doing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if not doing.done():
+                raise TimeoutError(f"the worker {part.worker} is gone")
+            return await doing
+        finally:
+            for task in (doing, leaving):
+                task.cancel()
+            await asyncio.gather(doing, leaving, return_exceptions=True)
+
+    def _is_loss(self, error: BaseException) -> bool:
+        """Whether an error means that a worker is gone. Dask sometimes only says that it does not know its address."""
+        unknown = isinstance(error, (KeyError, ValueError)) and "://" in str(error)
+        return isinstance(error, self._lost) or unknown
 
     async def _reaches_workers(self) -> bool:
         """Whether the workers can be talked to from here, or only through the scheduler."""
@@ -243,10 +323,10 @@ class Cluster:
     async def _sweep_part(self, part: Part, serialised: bytes, order: list[Slice], pairing: int) -> Parts:
         for tries_left in reversed(range(TRIES)):
             try:
-                if part.worker is None:
-                    part.worker = await self._holder(part)
-                return await self._try_part(part, serialised, order, pairing)
-            except self._lost as error:
+                return await self._while_there(part, self._try_part(part, serialised, order, pairing))
+            except Exception as error:
+                if not self._is_loss(error):
+                    raise
                 if not tries_left:
                     raise RuntimeError(_gave_up(error)) from error
                 await self._find_again(part)
@@ -295,16 +375,19 @@ class Cluster:
         return arguments
 
     async def _find_again(self, part: Part) -> None:
-        """After a loss: forget what was sent, and have the shard made anew if Dask has given it up."""
+        """After a loss: forget what was sent, and have the shard made anew unless somebody who lives has it."""
         part.kept.clear()
-        if part.shard.status in ("cancelled", "lost", "error"):
-            part.shard = self._build(part.place)
-        part.worker = None
-
-    async def _holder(self, part: Part) -> str | None:
-        """Who has the shard now; None while it is made again."""
-        who_has = await self.client.who_has([part.shard])
-        return min(who_has.get(part.shard.key) or (), default=None)
+        alive = await self._watch.somebody()
+        if part.shard.status == "finished":
+            who_has = await self.client.who_has([part.shard])
+            holders = alive.intersection(who_has.get(part.shard.key) or ())
+            if holders:
+                part.worker = min(holders)
+                return
+        # Not left to Dask: what it had meant for a worker that is gone it never gives to one that comes later.
+        usual, others = part.place.worker, sorted(alive)
+        part.worker = usual if usual in alive else others[self.parts.index(part) % len(others)]
+        part.shard = self._build(part.place._replace(worker=part.worker), again=True)
 
 
 def combined(parts: list[Part], found: list[Parts], count: int, pairing: int) -> Parts:

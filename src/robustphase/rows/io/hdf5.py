@@ -1,12 +1,15 @@
 """Rows of an HDF5 dataset.
 
 A dataset in one piece, without filters, is read from the file directly: the HDF5 library runs on one thread at a time, in all
-of the process. Everything else goes through h5py, under one lock per file. Parts that were never written would be made up by the
-library from a fill value; such datasets are refused.
+of the process. Everything else goes through h5py, under one lock per file. Parts that were never written would be made up by
+the library from a fill value; such datasets are refused, and so are links to other files and chunks that unpack to more than
+they should. A file given by its path is opened by a child process first (see ``hdf5_probe``), since the library does not
+survive every damage.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from threading import Lock
@@ -15,6 +18,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from robustphase.rows.io.hdf5_probe import OutsideError, probe, resolved
 from robustphase.rows.io.limits import (
     DataError,
     check_chunks,
@@ -26,9 +30,24 @@ from robustphase.rows.io.limits import (
 )
 from robustphase.rows.io.npy import PlainFile
 from robustphase.rows.io.prefetch import ReadAheadRows
+from robustphase.rows.io.unpacking import check_unpacks, encoded_limit
 from robustphase.rows.source import Array
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
+#: Filters by their registered numbers: those that pack, with the name that ``unpacking`` has for them; those that state in
+#: their parameters what they unpack to (nbit, scale-offset); and those that keep the size but for a checksum (shuffle,
+#: Fletcher).
+PACKERS = {
+    1: "zlib",
+    4: "szip",
+    32000: "lzf",
+    32001: "blosc",
+    32004: "lz4 in HDF5",
+    32008: "lz4 in HDF5",
+    32015: "zstd",
+}
+STATED_SIZE, SAME_SIZE = frozenset((5, 6)), frozenset((2, 3))
+FLETCHER32, BITSHUFFLE = 3, 32008
 
 
 class _FileLock:
@@ -48,10 +67,13 @@ def lock_of(path: str) -> _FileLock:
         return _locks.setdefault(os.path.realpath(path), _FileLock())
 
 
-def open_hdf5(path: str | os.PathLike[str]) -> Any:
-    """An HDF5 file, open for reading."""
+def open_hdf5(path: str | os.PathLike[str], name: str | None = None) -> Any:
+    """An HDF5 file, open for reading, after another process has opened it and the dataset ``name`` and lived."""
     h5py = require("h5py", extra="io", purpose="reading HDF5 files")
     with explained(path, "HDF5"):
+        why = probe(path, name)
+        if why is not None:
+            raise DataError(f"'{os.fspath(path)}' cannot be read as HDF5: {why}.")
         return h5py.File(path, "r")
 
 
@@ -59,7 +81,10 @@ def find_dataset(file: Any, name: str) -> Any:
     """A dataset by name, or an error that lists those present."""
     h5py = require("h5py", extra="io", purpose="reading HDF5 files")
     with explained(file.filename, "HDF5"):
-        item = file.get(name)
+        try:
+            item = resolved(file, name, h5py)
+        except OutsideError as error:
+            raise DataError(f"in '{file.filename}', {error}.") from error
         if isinstance(item, h5py.Dataset):
             return item
         present: list[str] = []
@@ -97,12 +122,77 @@ def read_hdf5_array(dataset: Any) -> Array:
         if dataset.chunks is not None:
             check_room(2 * math.prod(dataset.chunks) * dataset.dtype.itemsize, f"one chunk of {where}")
         with lock_of(dataset.file.filename).lock:
+            PackedChunks(dataset, where).check_rows(0, dataset.shape[0] if dataset.shape else 0)
             return np.asarray(dataset[()])
 
 
 def name_of(dataset: Any) -> str:
     """What to call a dataset in errors."""
     return f"'{dataset.file.filename}' (dataset {(dataset.name or '?').lstrip('/')})"
+
+
+class PackedChunks:
+    """The chunks of a dataset, and what they unpack to; each is looked at once. The caller holds the lock of the file.
+
+    Parameters
+    ----------
+    dataset : h5py.Dataset
+        The dataset.
+    where : str
+        What to call it in errors.
+    """
+
+    def __init__(self, dataset: Any, where: str) -> None:
+        self._dataset, self._where = dataset, where
+        self._packer: tuple[int, str, int] | None = None
+        self._seen: set[int] = set()
+        if dataset.chunks is None:
+            return
+        self._bytes = math.prod(dataset.chunks) * dataset.id.get_type().get_size()
+        plist = dataset.id.get_create_plist()
+        filters = [plist.get_filter(index) for index in range(plist.get_nfilters())]
+        for index, (code, _, values, _) in enumerate(filters):
+            if code in STATED_SIZE:
+                _check_stated(values, self._bytes, where)
+            elif code in PACKERS:
+                if self._packer is not None:
+                    raise DataError(f"{where} is packed twice; write it again with one filter that packs, or none.")
+                checked = sum(4 for later, *_ in filters[index + 1 :] if later == FLETCHER32)
+                if code != BITSHUFFLE or (len(values) > 4 and values[4] != 0):
+                    self._packer = index, PACKERS[code], checked
+            elif code not in SAME_SIZE:
+                raise DataError(
+                    f"{where} uses the HDF5 filter {code}, and how much its chunks unpack to cannot be known beforehand; "
+                    "write it again with gzip (h5repack -f GZIP=4), or without a filter."
+                )
+
+    def check_rows(self, start: int, stop: int) -> None:
+        """Refuse chunks with rows ``start`` to ``stop`` that are longer than the dataset declares, packed or unpacked."""
+        chunks, shape = self._dataset.chunks, self._dataset.shape
+        if chunks is None:
+            return
+        columns = [range(0, size, chunk) for size, chunk in zip(shape[1:], chunks[1:], strict=True)]
+        for stripe in range(start // chunks[0], -(-stop // chunks[0])):
+            if stripe not in self._seen:
+                for corner in itertools.product((stripe * chunks[0],), *columns):
+                    self._check_chunk(corner)
+                self._seen.add(stripe)
+
+    def _check_chunk(self, corner: tuple[int, ...]) -> None:
+        stored = self._dataset.id.get_chunk_info_by_coord(corner)
+        if stored.size > encoded_limit(self._bytes):
+            raise DataError(f"a chunk of {self._where} is longer than the dataset allows; the file is damaged.")
+        if self._packer is None or stored.filter_mask >> self._packer[0] & 1:
+            return
+        _, codec, checksum = self._packer
+        _, data = self._dataset.id.read_direct_chunk(corner)
+        check_unpacks(codec, data[: len(data) - checksum], self._bytes, f"a chunk of {self._where}")
+
+
+def _check_stated(values: tuple[int, ...], most: int, where: str) -> None:
+    """Refuse a filter of the library whose parameters state another size than the chunks have: number and bytes of entries."""
+    if len(values) > 4 and values[2] * values[4] > most:
+        raise DataError(f"{where} declares chunks that unpack to more than their shape; the file is damaged.")
 
 
 class Hdf5Rows(ReadAheadRows):
@@ -131,6 +221,7 @@ class Hdf5Rows(ReadAheadRows):
                 self.chunk_rows = check_chunks(self.shape, dataset.dtype.itemsize, dataset.chunks, self.where)
             self._dataset, self._owned = dataset, owned
             self._lock = lock_of(dataset.file.filename)
+            self._packed = PackedChunks(dataset, self.where)
             self._plain = self._plain_file()
 
     def close(self) -> None:
@@ -169,6 +260,7 @@ class Hdf5Rows(ReadAheadRows):
             self._plain.read_into(out, self._offset + start * self.shape[1] * self.dtype.itemsize)
             return
         with self._lock.lock:
+            self._packed.check_rows(start, stop)
             if self._dataset.dtype == self.dtype:
                 self._dataset.read_direct(out, np.s_[start:stop])
             else:

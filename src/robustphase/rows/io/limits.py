@@ -25,6 +25,8 @@ from robustphase.rows.source import NATIVE_DTYPES
 MOST_BYTES_AT_ONCE = 64 << 20
 #: A chunk read this many times in every pass is worth a warning.
 WASTEFUL = 4
+#: Characters of what a library says that are passed on.
+LONGEST_REASON = 200
 
 
 class DataError(ValueError):
@@ -44,9 +46,11 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
 
 
 def reason(error: BaseException) -> str:
-    """The cause of an error as part of a sentence: its first line, or the name of its type where it says nothing."""
+    """The cause of an error as part of a sentence: its first line, cut if it is long, or its type if it says nothing."""
     lines = str(error).strip().splitlines()
     text = lines[0].strip() if lines else ""
+    # Libraries quote the headers that they cannot read, and a hostile one is long.
+    text = text if len(text) <= LONGEST_REASON else f"{text[:LONGEST_REASON]}…"
     return text.rstrip(".") or type(error).__name__
 
 

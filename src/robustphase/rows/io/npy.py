@@ -36,6 +36,8 @@ HIGHEST_RATIO = 1032
 #: Bytes of a local file header before the name.
 LOCAL_HEADER = struct.Struct("<4s22xHH")
 CHUNK = 1 << 20
+#: Longest header of an array; NumPy writes a few hundred bytes.
+LONGEST_HEADER = 1 << 16
 
 
 class NpyHeader(NamedTuple):
@@ -113,6 +115,9 @@ class _Counted:
         self._file, self.position = file, 0
 
     def read(self, count: int) -> bytes:
+        # NumPy would read a header of four gigabytes before it says that it is too long.
+        if count > LONGEST_HEADER:
+            raise ValueError(f"it declares a length of {in_bytes(count)}")
         data = self._file.read(count)
         self.position += len(data)
         return data
@@ -278,8 +283,10 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
-    except (DataError, OSError, MemoryError):
+    except (DataError, OSError):
         raise
+    except MemoryError as error:
+        raise DataError(f"'{os.fspath(path)}' needs more memory than there is.") from error
     except Exception as error:  # Damaged archives raise errors of a dozen kinds.
         raise DataError(f"'{os.fspath(path)}' is a damaged .npz archive: {reason(error)}.") from error
 

@@ -18,7 +18,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robustphase.rows.io.limits import DataError, check_matrix, check_room, explained, require, working_dtype
+from robustphase.rows.io.limits import (
+    MOST_BYTES_AT_ONCE,
+    DataError,
+    check_matrix,
+    check_room,
+    explained,
+    require,
+    working_dtype,
+)
+from robustphase.rows.io.parquet_pages import check_column
 from robustphase.rows.io.prefetch import ReadAheadRows
 from robustphase.rows.source import Array
 
@@ -27,6 +36,9 @@ MAGIC = b"PAR1"
 BUFFER = 1 << 16
 #: Cursors kept: enough for a pass over pairs, and for a second pass at the same time.
 MOST_CURSORS = 4
+#: Whoever computes with rows keeps at least this many vectors of their length (a start keeps six hundred). A row is decoded
+#: whole, and a file of a thousand bytes can declare one of a billion numbers.
+VECTORS = 100
 
 
 class Layout(NamedTuple):
@@ -62,7 +74,15 @@ def find_layout(file: Any, name: str, path: str | os.PathLike[str]) -> Layout:
         return Layout((f"{name}_real", f"{name}_imag"), lists=True)
     prefix = name.lower() if name == "A" else name
     numbered = {column: re.fullmatch(rf"{re.escape(prefix)}(\d{{1,9}})", column) for column in present}
-    indices = {int(match[1]): column for column, match in numbered.items() if match}
+    indices: dict[int, str] = {}
+    for column, match in numbered.items():
+        if match:
+            other = indices.setdefault(int(match[1]), column)
+            if other != column:
+                raise DataError(
+                    f"'{os.fspath(path)}' has the columns {other} and {column}, which both mean feature "
+                    f"{int(match[1])}; remove one."
+                )
     if indices and sorted(indices) == list(range(len(indices))):
         return Layout(tuple(indices[index] for index in range(len(indices))), lists=False)
     listed = ", ".join(present[:20]) + (", ..." if len(present) > 20 else "") or "none"
@@ -82,10 +102,27 @@ def read_parquet_column(file: Any, name: str, path: str | os.PathLike[str]) -> A
     with explained(path, "parquet"):
         _number_type(file.schema_arrow.field(name).type, where)
         check_room(2 * 8 * file.metadata.num_rows, where)
+        check_pages(file, (name,), path)
         column = file.read(columns=[name], use_threads=False).column(0)
         if column.null_count:
             raise DataError(f"{where} has {column.null_count} empty entries; drop those rows or fill them in.")
         return np.asarray(column.to_numpy())
+
+
+def check_pages(file: Any, columns: tuple[str, ...], path: str | os.PathLike[str]) -> dict[str, list[int]]:
+    """How many numbers each of some columns has in every row group, after comparing the pages with that."""
+    metadata, counts = file.metadata, {column: list[int]() for column in columns}
+    with open(path, "rb") as pages:
+        for group in range(metadata.num_row_groups):
+            described = metadata.row_group(group)
+            for index in range(described.num_columns):
+                chunk = described.column(index)
+                # A list column is called "A.list.element" or the like.
+                name = next((name for name in columns if f"{chunk.path_in_schema}.".startswith(f"{name}.")), None)
+                if name is not None:
+                    check_column(pages, chunk, f"'{os.fspath(path)}' (column {name}, row group {group})")
+                    counts[name].append(chunk.num_values)
+    return counts
 
 
 def _number_type(kind: Any, where: str) -> np.dtype[Any]:
@@ -130,6 +167,7 @@ class ParquetRows(ReadAheadRows):
                 raise DataError(f"'{os.fspath(path)}' is damaged: its row groups do not add up to its number of rows.")
             self._first_rows = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
             stored = self._stored_type()
+            self._check_counts(check_pages(self._file, self._layout.columns, path), sizes, stored.itemsize)
             self.shape = check_matrix((sum(sizes), self._width() if sum(sizes) else 0), self.where)
             self.dtype = working_dtype(stored, self.where)
 
@@ -151,6 +189,21 @@ class ParquetRows(ReadAheadRows):
             found.append(_number_type(kind, self.where))
         stored = np.result_type(*found)
         return np.result_type(stored, np.complex64) if self._layout.lists and len(found) == 2 else stored
+
+    def _check_counts(self, counts: dict[str, list[int]], sizes: list[int], itemsize: int) -> None:
+        """Refuse columns of other lengths than the file; and long lists of which the first row could be nearly all."""
+        for name, found in counts.items():
+            if not self._layout.lists and found != sizes:
+                raise DataError(f"{self.where} is damaged: the column {name} has not one number for every row.")
+            for numbers, rows in zip(found, sizes, strict=True):
+                # Short ones are read, so that the first row of another length can be named.
+                if rows and numbers % rows and numbers * itemsize > MOST_BYTES_AT_ONCE:
+                    raise DataError(
+                        f"{self.where} has {numbers} numbers in {rows} rows; all rows need the same length."
+                    )
+                if self._layout.lists:
+                    width = numbers // max(1, rows)
+                    check_room(VECTORS * width * itemsize, f"a fit with {width} unknowns, as wide as {self.where},")
 
     def _width(self) -> int:
         if not self._layout.lists:

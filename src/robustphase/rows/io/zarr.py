@@ -1,7 +1,7 @@
 """Rows of a zarr array.
 
 A chunk that is missing from a zarr store reads as its fill value, as if somebody had measured zeros. So an array of which
-chunks are missing is refused, and so are codecs that would unpickle what they find.
+chunks are missing is refused (``zarr_chunks`` looks for them), and so are codecs that would unpickle what they find.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 
 from robustphase.rows.io.limits import DataError, check_chunks, check_matrix, check_room, reason, require, working_dtype
 from robustphase.rows.io.prefetch import ReadAheadRows
+from robustphase.rows.io.zarr_chunks import StoredChunks, check_regular
 from robustphase.rows.source import Array
 
 #: Files that make a folder a zarr store: version 3, then version 2.
@@ -25,7 +26,7 @@ MARKS = ("zarr.json", ".zgroup", ".zarray")
 
 def is_zarr(folder: Path) -> bool:
     """Whether a folder is a zarr store."""
-    return any((folder / mark).is_file() for mark in MARKS)
+    return any(os.path.lexists(folder / mark) for mark in MARKS)
 
 
 def open_zarr(path: str | os.PathLike[str]) -> Any:
@@ -34,6 +35,7 @@ def open_zarr(path: str | os.PathLike[str]) -> Any:
     if not is_zarr(Path(path)):
         raise DataError(f"the folder '{os.fspath(path)}' is not a zarr store: it holds none of {', '.join(MARKS)}.")
     with _explained(os.fspath(path)):
+        check_regular(Path(path))
         return zarr.open(path, mode="r")
 
 
@@ -61,40 +63,16 @@ def read_zarr_array(array: Any) -> Array:
         _check_codec_names(array.metadata.to_dict(), where)
         check_room(2 * math.prod(array.shape) * dtype.itemsize, where)
         check_room(2 * math.prod(array.chunks) * dtype.itemsize, f"one chunk of {where}")
-        check_written(array)
+        chunks = StoredChunks(array, where)
+        chunks.check_complete()
+        chunks.check_rows(0, array.shape[0] if array.shape else 0)
         return np.asarray(array[...])
-
-
-def check_written(array: Any) -> None:
-    """Refuse an array of which chunks are missing."""
-    grid = array.shards or array.chunks
-    wanted = math.prod(-(-size // part) for size, part in zip(array.shape, grid, strict=True))
-    # Counting the chunks asks for each of them; a damaged shape may declare more than anybody can count.
-    files = _files_of(array)
-    if files is None or files >= wanted:
-        per_part = math.prod(part // chunk for part, chunk in zip(grid, array.chunks, strict=True))
-        missing = wanted - int(array.nchunks_initialized) // per_part
-    else:
-        missing = wanted - files
-    if missing > 0:
-        raise DataError(
-            f"{missing} of the {wanted} chunks of {name_of(array)} are missing and would be read as {array.fill_value}; copy "
-            "the store again, or if the numbers are really all alike write it with write_empty_chunks=True."
-        )
 
 
 def name_of(array: Any) -> str:
     """What to call an array in errors."""
     root = getattr(array.store, "root", None)
     return f"'{root}' (array {array.path})" if root is not None and array.path else f"'{root or array.store}'"
-
-
-def _files_of(array: Any) -> int | None:
-    """Chunk files of an array that lies in a local folder."""
-    root = getattr(array.store, "root", None)
-    if not isinstance(root, Path):
-        return None
-    return sum(len(names) for _, _, names in os.walk(root / array.path))
 
 
 def _check_codec_names(part: Any, where: str) -> None:
@@ -141,8 +119,10 @@ class ZarrRows(ReadAheadRows):
             _check_codec_names(array.metadata.to_dict(), self.where)
             # Shards are files, chunks what is decoded at once: reading follows the chunks.
             self.chunk_rows = check_chunks(self.shape, stored.itemsize, array.chunks, self.where)
-            check_written(array)
+            self._chunks = StoredChunks(array, self.where)
+            self._chunks.check_complete()
         self._array = array
 
     def _fetch(self, start: int, stop: int, out: Array) -> None:
+        self._chunks.check_rows(start, stop)
         np.copyto(out, self._array[start:stop], casting="unsafe")
