@@ -20,6 +20,7 @@ from robustphase.baselines.result import BaselineResult
 from robustphase.baselines.starts import median_truncated_start
 from robustphase.rows import project
 from robustphase.rows.source import Array
+from robustphase.validation import check_samples
 
 #: α_h': residuals beyond this many medians are cut off; and the step μ. Both as in the authors' program.
 MOST_RESIDUAL = 3.0
@@ -36,6 +37,7 @@ def median_reshaped_wirtinger_flow(
     random_state: Any = None,
     most_residual: float = MOST_RESIDUAL,
     nonfinite: str = "raise",
+    field: str = "auto",
 ) -> BaselineResult:
     """Truncated gradient steps on the amplitude loss ``Σ (|aᴴx| − √y)²``.
 
@@ -57,6 +59,8 @@ def median_reshaped_wirtinger_flow(
         Residuals beyond this many medians are cut off.
     nonfinite : {"raise", "drop"}, default="raise"
         Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
+    field : {"auto", "real", "complex"}, default="auto"
+        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------
@@ -64,7 +68,13 @@ def median_reshaped_wirtinger_flow(
     """
     if not 1 <= most_residual < np.inf:
         raise ValueError(f"most_residual must be a number of at least 1, got {most_residual!r}.")
-    problem = pose(A, y, start=start, max_iter=max_iter, tol=tol, random_state=random_state, nonfinite=nonfinite)
+    problem = pose(
+        check_samples(A, y, nonfinite=nonfinite, field=field),
+        start=start,
+        max_iter=max_iter,
+        tol=tol,
+        random_state=random_state,
+    )
     first = median_truncated_start(problem) if problem.start is None else problem.start
     amplitudes = problem.amplitudes
 

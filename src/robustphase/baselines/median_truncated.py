@@ -22,6 +22,7 @@ from robustphase.baselines.truncated_wirtinger import STEP, truncated_step
 from robustphase.rows import project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
+from robustphase.validation import check_samples
 
 #: α_h: residuals beyond this many medians are truncated, in proportion to the prediction. α_l, α_u and μ are those of
 #: truncated Wirtinger flow.
@@ -37,6 +38,7 @@ def median_truncated_wirtinger_flow(
     tol: float = 1e-8,
     random_state: Any = None,
     nonfinite: str = "raise",
+    field: str = "auto",
 ) -> BaselineResult:
     """Truncated gradient steps on the Poisson loss, with medians as the measure of residuals.
 
@@ -56,12 +58,20 @@ def median_truncated_wirtinger_flow(
         Seed of the first guess of the start; None is as good as 0.
     nonfinite : {"raise", "drop"}, default="raise"
         Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
+    field : {"auto", "real", "complex"}, default="auto"
+        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------
     BaselineResult
     """
-    problem = pose(A, y, start=start, max_iter=max_iter, tol=tol, random_state=random_state, nonfinite=nonfinite)
+    problem = pose(
+        check_samples(A, y, nonfinite=nonfinite, field=field),
+        start=start,
+        max_iter=max_iter,
+        tol=tol,
+        random_state=random_state,
+    )
     first = median_truncated_start(problem) if problem.start is None else problem.start
 
     def propose(x: Array, t: int) -> Array | None:

@@ -19,6 +19,7 @@ from robustphase.baselines.result import BaselineResult
 from robustphase.baselines.starts import weighted_maximal_correlation_start
 from robustphase.rows import project
 from robustphase.rows.source import Array
+from robustphase.validation import check_samples
 
 #: β: weights are ``|aᴴx| / (|aᴴx| + β ψ)``; and the step μ. Each for real and for complex data.
 REAL_WEIGHTING, COMPLEX_WEIGHTING = 10.0, 5.0
@@ -34,6 +35,7 @@ def reweighted_amplitude_flow(
     tol: float = 1e-8,
     random_state: Any = None,
     nonfinite: str = "raise",
+    field: str = "auto",
 ) -> BaselineResult:
     """Reweighted generalised gradient steps on the amplitude loss ``Σ (|aᴴx| − √y)²``.
 
@@ -53,12 +55,20 @@ def reweighted_amplitude_flow(
         Seed of the first guess of the start; None is as good as 0.
     nonfinite : {"raise", "drop"}, default="raise"
         Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
+    field : {"auto", "real", "complex"}, default="auto"
+        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------
     BaselineResult
     """
-    problem = pose(A, y, start=start, max_iter=max_iter, tol=tol, random_state=random_state, nonfinite=nonfinite)
+    problem = pose(
+        check_samples(A, y, nonfinite=nonfinite, field=field),
+        start=start,
+        max_iter=max_iter,
+        tol=tol,
+        random_state=random_state,
+    )
     first = weighted_maximal_correlation_start(problem) if problem.start is None else problem.start
     amplitudes = problem.amplitudes
     weighting = COMPLEX_WEIGHTING if problem.is_complex else REAL_WEIGHTING

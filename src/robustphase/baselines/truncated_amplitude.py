@@ -20,6 +20,7 @@ from robustphase.baselines.result import BaselineResult
 from robustphase.baselines.starts import maximal_correlation_start
 from robustphase.rows import project
 from robustphase.rows.source import Array
+from robustphase.validation import check_samples
 
 #: γ: samples with ``|aᴴx| < ψ/(1 + γ)`` are left out.
 TRUNCATION = 0.7
@@ -36,6 +37,7 @@ def truncated_amplitude_flow(
     tol: float = 1e-8,
     random_state: Any = None,
     nonfinite: str = "raise",
+    field: str = "auto",
 ) -> BaselineResult:
     """Truncated generalised gradient steps on the amplitude loss ``Σ (|aᴴx| − √y)²``.
 
@@ -55,12 +57,20 @@ def truncated_amplitude_flow(
         Seed of the first guess of the start; None is as good as 0.
     nonfinite : {"raise", "drop"}, default="raise"
         Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
+    field : {"auto", "real", "complex"}, default="auto"
+        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------
     BaselineResult
     """
-    problem = pose(A, y, start=start, max_iter=max_iter, tol=tol, random_state=random_state, nonfinite=nonfinite)
+    problem = pose(
+        check_samples(A, y, nonfinite=nonfinite, field=field),
+        start=start,
+        max_iter=max_iter,
+        tol=tol,
+        random_state=random_state,
+    )
     first = maximal_correlation_start(problem) if problem.start is None else problem.start
     amplitudes, step = problem.amplitudes, COMPLEX_STEP if problem.is_complex else REAL_STEP
 

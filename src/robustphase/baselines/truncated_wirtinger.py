@@ -20,6 +20,7 @@ from robustphase.baselines.starts import row_norms, truncated_start
 from robustphase.rows import project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
+from robustphase.validation import check_samples
 
 #: Truncation of predictions (α_z^lb, α_z^ub) and residuals (α_h), and the step μ: the paper's recommended values.
 LEAST_PREDICTION, MOST_PREDICTION, MOST_RESIDUAL = 0.3, 5.0, 5.0
@@ -35,6 +36,7 @@ def truncated_wirtinger_flow(
     tol: float = 1e-8,
     random_state: Any = None,
     nonfinite: str = "raise",
+    field: str = "auto",
 ) -> BaselineResult:
     """Truncated gradient steps on the Poisson loss ``Σ |aᴴx|² − y log |aᴴx|²``.
 
@@ -54,12 +56,20 @@ def truncated_wirtinger_flow(
         Seed of the first guess of the start; None is as good as 0.
     nonfinite : {"raise", "drop"}, default="raise"
         Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
+    field : {"auto", "real", "complex"}, default="auto"
+        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------
     BaselineResult
     """
-    problem = pose(A, y, start=start, max_iter=max_iter, tol=tol, random_state=random_state, nonfinite=nonfinite)
+    problem = pose(
+        check_samples(A, y, nonfinite=nonfinite, field=field),
+        start=start,
+        max_iter=max_iter,
+        tol=tol,
+        random_state=random_state,
+    )
     first = truncated_start(problem) if problem.start is None else problem.start
     # √n/‖a‖ of the paper: predictions are judged as if all rows had the same norm.
     norms = row_norms(problem.source)

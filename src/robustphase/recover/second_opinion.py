@@ -212,7 +212,8 @@ def _errors_apart(problem: Problem, signals: Array, others: Array, half: Array) 
     m, d = problem.source.shape[0], real_unknowns(signals)
     lengths = np.maximum(np.linalg.norm(others, axis=0), _TINY)
     errors = half / OPINION.normal * np.sqrt(d / m) / (2 * lengths)
-    distances = np.array([distance(one, other) for one, other in zip(signals.T, others.T, strict=True)])
+    pairs = zip(signals.T, others.T, strict=True)
+    distances = np.array([distance(one, other, conjugate=problem.paired) for one, other in pairs])
     apart: Array = distances / np.maximum(errors, _TINY)
     return apart
 
