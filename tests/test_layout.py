@@ -78,6 +78,7 @@ MAY_TAKE_MORE = {
     "robustphase.report.charts.scatter_chart",
     "robustphase.report.diagnostics.FitDiagnostics.of",
     "robustphase.simulate.corruption.corrupt",
+    "robustphase.simulate.oracle.SampleOracle.__init__",
     "robustphase.simulate.world.make_world",
 }
 

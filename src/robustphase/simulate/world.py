@@ -178,11 +178,19 @@ def absolute_moments(noise: str | Noise, std: float, mean: float, norm: float) -
 
 
 def draw_clean(
-    truth: NDArray[Any], m: int, noise: str | Noise, std: float, mean: float, rng: np.random.Generator
+    truth: NDArray[Any],
+    m: int,
+    noise: str | Noise,
+    std: float,
+    mean: float,
+    rng: np.random.Generator,
+    *,
+    design: Design = GAUSSIAN,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Draw ``m`` clean samples of the signal ``truth``, in its dtype."""
+    """Draw ``m`` clean samples of the signal ``truth``, in its precision."""
     field = "complex" if np.iscomplexobj(truth) else "real"
-    A = GAUSSIAN.sample(m, len(truth), field=field, dtype=truth.dtype, seed=rng)
+    kind = truth.dtype if design.field_for(field) == field else truth.real.dtype
+    A = design.sample(m, len(truth), field=field, dtype=kind, seed=rng)
     y = np.abs(A @ truth) ** 2 + draw_noise(noise, m, std=std, mean=mean, seed=rng)
     return A, y.astype(truth.real.dtype)
 
