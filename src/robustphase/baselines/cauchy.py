@@ -19,7 +19,6 @@ from robustphase.baselines.scale import Fit, take_turns
 from robustphase.baselines.starts import median_truncated_start
 from robustphase.rows import Parts, project
 from robustphase.rows.source import Array
-from robustphase.validation import check_samples
 
 
 def cauchy_least_squares(
@@ -66,11 +65,14 @@ def cauchy_least_squares(
     if f_scale is not None and not 0 < f_scale < np.inf:
         raise ValueError(f"f_scale must be a positive number or None, got {f_scale!r}.")
     problem = pose(
-        check_samples(A, y, nonfinite=nonfinite, field=field),
+        A,
+        y,
         start=start,
         max_iter=max_iter,
         tol=tol,
         random_state=random_state,
+        nonfinite=nonfinite,
+        field=field,
     )
     refuse_complex(problem, "cauchy_least_squares")
     first = median_truncated_start(problem) if problem.start is None else problem.start

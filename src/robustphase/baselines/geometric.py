@@ -20,7 +20,6 @@ from robustphase.baselines.problem import pose
 from robustphase.baselines.result import BaselineResult
 from robustphase.baselines.starts import least_correlation_start
 from robustphase.rows.source import Array
-from robustphase.validation import check_samples
 
 #: First step λ as a fraction of the norm of the start, and decay q.
 FIRST_STEP, DECAY = 0.3, 0.983
@@ -74,11 +73,14 @@ def geometric_subgradient(
     if not 0 < decay < 1:
         raise ValueError(f"decay must lie strictly between 0 and 1, got {decay!r}.")
     problem = pose(
-        check_samples(A, y, nonfinite=nonfinite, field=field),
+        A,
+        y,
         start=start,
         max_iter=max_iter,
         tol=tol,
         random_state=random_state,
+        nonfinite=nonfinite,
+        field=field,
     )
     first = least_correlation_start(problem) if problem.start is None else problem.start
     longest = first_step * length(first)

@@ -20,7 +20,6 @@ from robustphase.baselines.result import BaselineResult
 from robustphase.baselines.starts import median_truncated_start
 from robustphase.rows import project
 from robustphase.rows.source import Array
-from robustphase.validation import check_samples
 
 #: α_h': residuals beyond this many medians are cut off; and the step μ. Both as in the authors' program.
 MOST_RESIDUAL = 3.0
@@ -69,11 +68,14 @@ def median_reshaped_wirtinger_flow(
     if not 1 <= most_residual < np.inf:
         raise ValueError(f"most_residual must be a number of at least 1, got {most_residual!r}.")
     problem = pose(
-        check_samples(A, y, nonfinite=nonfinite, field=field),
+        A,
+        y,
         start=start,
         max_iter=max_iter,
         tol=tol,
         random_state=random_state,
+        nonfinite=nonfinite,
+        field=field,
     )
     first = median_truncated_start(problem) if problem.start is None else problem.start
     amplitudes = problem.amplitudes

@@ -22,7 +22,6 @@ from robustphase.baselines.truncated_wirtinger import STEP, truncated_step
 from robustphase.rows import project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
-from robustphase.validation import check_samples
 
 #: α_h: residuals beyond this many medians are truncated, in proportion to the prediction. α_l, α_u and μ are those of
 #: truncated Wirtinger flow.
@@ -66,11 +65,14 @@ def median_truncated_wirtinger_flow(
     BaselineResult
     """
     problem = pose(
-        check_samples(A, y, nonfinite=nonfinite, field=field),
+        A,
+        y,
         start=start,
         max_iter=max_iter,
         tol=tol,
         random_state=random_state,
+        nonfinite=nonfinite,
+        field=field,
     )
     first = median_truncated_start(problem) if problem.start is None else problem.start
 

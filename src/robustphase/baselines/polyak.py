@@ -23,7 +23,6 @@ from robustphase.baselines.problem import pose
 from robustphase.baselines.result import BaselineResult
 from robustphase.baselines.starts import least_correlation_start
 from robustphase.rows.source import Array
-from robustphase.validation import check_samples
 
 
 def polyak_subgradient(
@@ -68,11 +67,14 @@ def polyak_subgradient(
     if isinstance(optimal_loss, bool) or not np.isreal(optimal_loss) or not 0 <= optimal_loss < np.inf:
         raise ValueError(f"optimal_loss must be a number that is zero or positive, got {optimal_loss!r}.")
     problem = pose(
-        check_samples(A, y, nonfinite=nonfinite, field=field),
+        A,
+        y,
         start=start,
         max_iter=max_iter,
         tol=tol,
         random_state=random_state,
+        nonfinite=nonfinite,
+        field=field,
     )
     first = least_correlation_start(problem) if problem.start is None else problem.start
     goal, best_loss, best = optimal_loss / problem.unit, np.inf, first

@@ -15,7 +15,7 @@ from robustphase.baselines.result import BaselineResult
 from robustphase.population import PairedSignal
 from robustphase.rows import MemoryRows, Parts, RowSource
 from robustphase.rows.source import Array
-from robustphase.validation import Samples
+from robustphase.validation import Samples, check_samples
 
 
 class Problem(NamedTuple):
@@ -63,12 +63,13 @@ class Problem(NamedTuple):
         return BaselineResult(*signals, n_iter, converged)
 
 
-def pose(samples: Samples, *, start: Any, max_iter: Any, tol: Any, random_state: Any) -> Problem:
-    """Check what a baseline is given beside the samples; the parameters are those of every baseline."""
+def pose(A: Any, y: Any, *, start: Any, max_iter: Any, tol: Any, random_state: Any, **reading: Any) -> Problem:
+    """Check everything a baseline is given; the parameters are those of every baseline, ``reading`` is how samples are read."""
     if isinstance(max_iter, bool) or not isinstance(max_iter, (int, np.integer)) or max_iter < 0:
         raise ValueError(f"max_iter must be a whole number that is zero or positive, got {max_iter!r}.")
     if isinstance(tol, bool) or not isinstance(tol, (int, float, np.integer, np.floating)) or not 0 <= tol < np.inf:
         raise ValueError(f"tol must be a number that is zero or positive, such as 1e-6, got {tol!r}.")
+    samples = check_samples(A, y, **reading)
     source, responses = usable(samples)
     unit = float(np.abs(responses).max()) or 1.0
     first = None if start is None else check_start(start, source, samples.paired) / np.sqrt(unit)
@@ -79,7 +80,7 @@ def refuse_complex(problem: Problem, method: str) -> None:
     """Raise an error for a method that is for real data only, if the data are complex."""
     if problem.is_complex:
         raise ValueError(
-            f"{method} supports real data only, got covariates of dtype {problem.source.dtype}. A complex signal is not "
+            f"{method} supports real data only, got covariates of dtype {problem.source.dtype}. Complex data is not "
             "supported by this baseline; use one of the flows, such as median_reshaped_wirtinger_flow."
         )
 

@@ -26,7 +26,6 @@ from robustphase.baselines.result import BaselineResult
 from robustphase.baselines.starts import extreme_eigenpair, least_correlation_start, row_norms
 from robustphase.rows import Parts, RowSource, project
 from robustphase.rows.source import Array
-from robustphase.validation import check_samples
 
 #: The inner problem is solved when its duality gap is below this fraction of the promised decrease; checked so often.
 GAP, CHECK_EVERY = 0.05, 5
@@ -86,11 +85,14 @@ def prox_linear(
     if isinstance(max_inner, bool) or not isinstance(max_inner, (int, np.integer)) or max_inner < 1:
         raise ValueError(f"max_inner must be a positive whole number, got {max_inner!r}.")
     problem = pose(
-        check_samples(A, y, nonfinite=nonfinite, field=field),
+        A,
+        y,
         start=start,
         max_iter=max_iter,
         tol=tol,
         random_state=random_state,
+        nonfinite=nonfinite,
+        field=field,
     )
     refuse_complex(problem, "prox_linear")
     first = least_correlation_start(problem) if problem.start is None else problem.start

@@ -19,7 +19,6 @@ from robustphase.baselines.result import BaselineResult
 from robustphase.baselines.starts import weighted_maximal_correlation_start
 from robustphase.rows import project
 from robustphase.rows.source import Array
-from robustphase.validation import check_samples
 
 #: β: weights are ``|aᴴx| / (|aᴴx| + β ψ)``; and the step μ. Each for real and for complex data.
 REAL_WEIGHTING, COMPLEX_WEIGHTING = 10.0, 5.0
@@ -63,11 +62,14 @@ def reweighted_amplitude_flow(
     BaselineResult
     """
     problem = pose(
-        check_samples(A, y, nonfinite=nonfinite, field=field),
+        A,
+        y,
         start=start,
         max_iter=max_iter,
         tol=tol,
         random_state=random_state,
+        nonfinite=nonfinite,
+        field=field,
     )
     first = weighted_maximal_correlation_start(problem) if problem.start is None else problem.start
     amplitudes = problem.amplitudes

@@ -22,7 +22,6 @@ from robustphase.baselines.starts import least_correlation_start
 from robustphase.rows import project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
-from robustphase.validation import check_samples
 
 
 def smoothed_l1(
@@ -68,11 +67,14 @@ def smoothed_l1(
     if delta is not None and not 0 < delta < np.inf:
         raise ValueError(f"delta must be a positive number or None, got {delta!r}.")
     problem = pose(
-        check_samples(A, y, nonfinite=nonfinite, field=field),
+        A,
+        y,
         start=start,
         max_iter=max_iter,
         tol=tol,
         random_state=random_state,
+        nonfinite=nonfinite,
+        field=field,
     )
     first = least_correlation_start(problem) if problem.start is None else problem.start
     if not np.any(first) or max_iter == 0:

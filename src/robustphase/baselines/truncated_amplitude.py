@@ -20,7 +20,6 @@ from robustphase.baselines.result import BaselineResult
 from robustphase.baselines.starts import maximal_correlation_start
 from robustphase.rows import project
 from robustphase.rows.source import Array
-from robustphase.validation import check_samples
 
 #: γ: samples with ``|aᴴx| < ψ/(1 + γ)`` are left out.
 TRUNCATION = 0.7
@@ -65,11 +64,14 @@ def truncated_amplitude_flow(
     BaselineResult
     """
     problem = pose(
-        check_samples(A, y, nonfinite=nonfinite, field=field),
+        A,
+        y,
         start=start,
         max_iter=max_iter,
         tol=tol,
         random_state=random_state,
+        nonfinite=nonfinite,
+        field=field,
     )
     first = maximal_correlation_start(problem) if problem.start is None else problem.start
     amplitudes, step = problem.amplitudes, COMPLEX_STEP if problem.is_complex else REAL_STEP

@@ -20,7 +20,6 @@ from robustphase.baselines.starts import row_norms, truncated_start
 from robustphase.rows import project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
-from robustphase.validation import check_samples
 
 #: Truncation of predictions (α_z^lb, α_z^ub) and residuals (α_h), and the step μ: the paper's recommended values.
 LEAST_PREDICTION, MOST_PREDICTION, MOST_RESIDUAL = 0.3, 5.0, 5.0
@@ -64,11 +63,14 @@ def truncated_wirtinger_flow(
     BaselineResult
     """
     problem = pose(
-        check_samples(A, y, nonfinite=nonfinite, field=field),
+        A,
+        y,
         start=start,
         max_iter=max_iter,
         tol=tol,
         random_state=random_state,
+        nonfinite=nonfinite,
+        field=field,
     )
     first = truncated_start(problem) if problem.start is None else problem.start
     # √n/‖a‖ of the paper: predictions are judged as if all rows had the same norm.

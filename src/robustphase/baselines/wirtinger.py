@@ -20,7 +20,6 @@ from robustphase.baselines.starts import plain_start
 from robustphase.rows import project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
-from robustphase.validation import check_samples
 
 #: Gradient step in units of 1/‖x₀‖² (μ_max of the paper): close to the best for curvatures between 2 and 6.
 STEP = 0.2
@@ -70,11 +69,14 @@ def wirtinger_flow(
     if not 0 <= warm_up < np.inf:
         raise ValueError(f"warm_up must be a number that is zero or positive, got {warm_up!r}.")
     problem = pose(
-        check_samples(A, y, nonfinite=nonfinite, field=field),
+        A,
+        y,
         start=start,
         max_iter=max_iter,
         tol=tol,
         random_state=random_state,
+        nonfinite=nonfinite,
+        field=field,
     )
     first = plain_start(problem) if problem.start is None else problem.start
     step = STEP / max(length(first) ** 2, np.finfo(np.float64).tiny)
