@@ -21,7 +21,7 @@ import numpy as np
 
 from robustphase.constants import budget, empirical, numeric
 from robustphase.initialise.screening import SCREENING, largest_energy, screen_directions
-from robustphase.rows import RowSource
+from robustphase.rows import RowSource, ScaledRows
 from robustphase.rows.passes import in_single_precision, multiply_block
 from robustphase.rows.source import Array, Parts
 from robustphase.rows.threads import scratch
@@ -119,7 +119,8 @@ def candidate_directions(
         The weights given, or better ones.
     """
     space, weightings = grow_space(source, responses, weights, seed)
-    if screen and space.strongest > largest_energy(source.shape[1], weights):
+    squares = ScaledRows(source).squared_distances() if screen and not normal else None
+    if screen and space.strongest > largest_energy(source.shape[1], weights, squares):
         weights = screen_directions(source, weights, normal=normal, seed=seed)
         space, weightings = grow_space(source, responses, weights, seed)
     found = extreme_ritz_pairs(space, weightings, SEARCH.per_group)

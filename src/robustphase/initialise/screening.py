@@ -35,6 +35,7 @@ class ScreeningOptions:
     cold_depth: int = budget(4, "passes that look for them from scratch")
     warm_depth: int = budget(3, "and once they have been found")
     rounds: int = budget(6, "most rounds of weighing down")
+    grid: int = budget(60, "points at which the edge of the spectrum is sought")
 
 
 SCREENING = ScreeningOptions()
@@ -65,9 +66,10 @@ def screen_directions(source: RowSource, weights: Array, *, normal: bool = True,
     n, view, is_complex = source.shape[1], ScaledRows(source), source.dtype.kind == "c"
     guess = np.random.default_rng(seed).standard_normal((n, min(SCREENING.directions, n)))
     depth, centre = SCREENING.cold_depth, np.zeros(n)
+    squares = None if normal else view.squared_distances()
     for _ in range(SCREENING.rounds):
         strongest = worst_directions(view, weights, centre, guess, depth)
-        hot = strongest.variances > largest_energy(n, weights)
+        hot = strongest.variances > largest_energy(n, weights, squares)
         if not hot.any():
             break
         # The real and the imaginary part of a complex projection have half the variance each.
@@ -78,9 +80,20 @@ def screen_directions(source: RowSource, weights: Array, *, normal: bool = True,
     return weights
 
 
-def largest_energy(n: int, weights: Array) -> float:
-    """Mean energy along a direction that weighted rows of N(0, I) do not exceed: the edge of Marchenko and Pastur."""
-    return float(SCREENING.above_edge * (1 + np.sqrt(n * (weights @ weights)) / weights.sum()) ** 2)
+def largest_energy(n: int, weights: Array, squares: Array | None = None) -> float:
+    """Mean energy along a direction that weighted rows of N(0, I) do not exceed: the edge of Marchenko and Pastur.
+
+    For rows of these squared lengths, in directions of no preference, the edge is that of Silverstein's equation: the least of
+    ``1/t + mean h/(1 − c h t)`` over ``0 < t < 1/(c max h)``, with squared lengths h over n and c unknowns per row.
+    """
+    if squares is None:
+        return float(SCREENING.above_edge * (1 + np.sqrt(n * (weights @ weights)) / weights.sum()) ** 2)
+    used = weights > 0
+    h = weights[used] * squares[used] / (n * weights[used].mean())
+    c = n / h.size
+    t = np.linspace(0, 1 / (c * float(h.max())), SCREENING.grid + 2)[1:-1]
+    edges = 1 / t + np.array([float(np.mean(h / (1 - c * h * one))) for one in t])
+    return float(SCREENING.above_edge * edges.min())
 
 
 def ordinary_lengths(squares: Array, n: int, is_complex: bool) -> Array:

@@ -3,7 +3,8 @@
 Every stage counts on rows of mean zero and second moment I. A few hundred rows tell whether they have it, by figures that a
 share of bad rows can hardly move:
 
-- the *scale*: the median of the squared lengths over n;
+- the *scale*: the median of the squared lengths over n, and their deciles: bad rows on one side move all quantiles, but those of
+  the other side only little;
 - the *mean*: the median projection of half of the rows on the mean direction of the other half;
 - the *second moment* but for scale: for every row the mean of ``n cos²`` with all others, and the median of these. It is one for
   the identity, whatever the law of the lengths, and ``n tr(Σ²)/tr(Σ)²`` for a second moment Σ.
@@ -54,6 +55,10 @@ class StandardOptions:
     fewest: int = derived(32, "fewer rows than this have medians that tell nothing (their standard error is a fifth)")
     errors: float = derived(4.0, "standard errors by which a figure is off: chance exceeds them once in 16000")
     auto_most: float = derived(0.35, 'with "auto", the largest share of bad rows that is not taken for a design')
+    largest: float = derived(0.45, "and this where it was stated: from a half on the median is that of the bad rows")
+    decile: float = derived(
+        0.1, "quantile of the lengths, and its counterpart, that bad rows of the other side move little"
+    )
     whole: int = budget(2048, "largest n whose n × n second moment is estimated")
     copied: int = budget(
         1 << 27, "bytes of whitened rows up to which they are made once and kept: an eighth of a gibibyte"
@@ -71,6 +76,9 @@ class RowFigures(NamedTuple):
     ----------
     scale, scale_error : float
         Median squared length over n, over what standard normal rows have; one for those.
+    longer, longer_error : float
+        By how many standard deviations of a squared length its deciles and its median are all too large, or, negative, too
+        small; zero where they disagree.
     shift, shift_error : float
         Median projection on the mean direction, in units of the root of the scale; zero without a mean.
     spread, spread_error : float
@@ -81,6 +89,8 @@ class RowFigures(NamedTuple):
 
     scale: float
     scale_error: float
+    longer: float
+    longer_error: float
     shift: float
     shift_error: float
     spread: float
@@ -101,7 +111,8 @@ class RowFigures(NamedTuple):
     @property
     def standard(self) -> bool:
         """Whether the second moment is the identity."""
-        return self.isotropic and abs(self.scale - 1) <= STANDARD.errors * self.scale_error
+        scaled = abs(self.longer) > STANDARD.errors * self.longer_error
+        return self.isotropic and not scaled and abs(self.scale - 1) <= STANDARD.errors * self.scale_error
 
     @property
     def normal_lengths(self) -> bool:
@@ -206,12 +217,11 @@ def standardised(samples: Samples, whiten: bool | str, contamination: float | st
         return Standardised(samples)
     if whiten != "auto":
         return _whitened(Standardised(samples), contamination, shrink=False)
-    level = assumed_level(contamination)
-    most = STANDARD.auto_most if isinstance(contamination, str) else level
     rows = samples.looked_at
     if rows is None or len(rows) < STANDARD.fewest:
         return Standardised(samples)
-    figures = row_figures(rows, level, most)
+    level = _largest_share(contamination, len(rows))
+    figures = row_figures(rows, level)
     if figures.standard:
         return Standardised(samples._replace(normal=figures.normal_lengths))
     if figures.isotropic:
@@ -220,14 +230,31 @@ def standardised(samples: Samples, whiten: bool | str, contamination: float | st
     now = Standardised(samples)
     if not figures.centred:
         now = _changed(now, _without_mean(samples, contamination), normal=False)
-        left = row_figures(_as_changed(rows, now), level, most)
+        left = row_figures(_as_changed(rows, now), level)
         if left.spread - 1 <= STANDARD.errors * left.spread_error:
             return now
     if samples.source.shape[1] > STANDARD.whole:
         return now._replace(samples=now.samples._replace(normal=False))
     now = _whitened(now, contamination, shrink=True)
-    normal = figures.centred and row_figures(_as_changed(rows, now), level, most).normal_lengths
+    normal = figures.centred and row_figures(_as_changed(rows, now), level).normal_lengths
     return now._replace(samples=now.samples._replace(normal=normal))
+
+
+def _largest_share(contamination: float | str, count: int) -> float:
+    """Share of bad ones among some rows that chance hardly exceeds."""
+    if isinstance(contamination, str):
+        return STANDARD.auto_most
+    level = assumed_level(contamination)
+    return min(level + STANDARD.errors * float(np.sqrt(level * (1 - level) / count)), STANDARD.largest)
+
+
+def _agreed(squares: Array, n: int, degrees: int, deviation: float) -> float:
+    """The smallest of the deviations of both deciles and the median, if they all have one sign."""
+    shares = np.array([STANDARD.decile, 0.5, 1 - STANDARD.decile])
+    unit = 2 / (9 * degrees)
+    expected = (1 - unit + ndtri(shares) * np.sqrt(unit)) ** 3
+    off = (np.quantile(squares, shares) / n - expected) / deviation
+    return float(off[np.argmin(np.abs(off))]) if (off > 0).all() or (off < 0).all() else 0.0
 
 
 def _changed(before: Standardised, change: Change, *, normal: bool) -> Standardised:
@@ -243,22 +270,25 @@ def _as_changed(rows: Array, now: Standardised) -> Array:
     return rows
 
 
-def row_figures(rows: Array, level: float, most: float | None = None) -> RowFigures:
-    """The figures of some rows, of which a share ``level`` may be bad; ``most``, where bad rows taken for a design cost much."""
-    most = level if most is None else most
+def row_figures(rows: Array, level: float) -> RowFigures:
+    """The figures of some rows, of which a share ``level`` may be bad."""
     count, n = rows.shape
     rows = rows.astype(np.result_type(rows.dtype, np.float64))
     squares = abs2(rows).sum(axis=1)
     typical = float(np.median(squares))
     if not typical > 0:
-        return RowFigures(1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, np.inf)
+        return RowFigures(1.0, 1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, np.inf)
     # Squared lengths of normal rows: their standard deviation over n, and their median by Wilson and Hilferty.
     degrees = 2 * n if np.iscomplexobj(rows) else n
     deviation, median = float(np.sqrt(2 / degrees)), (1 - 2 / (9 * degrees)) ** 3
     # Bad rows on one side turn the median of the good ones into another quantile of theirs.
-    moved, farther = (float(ndtri(0.5 / (1 - share))) / STANDARD.errors for share in (level, most))
+    moved = float(ndtri(0.5 / (1 - level))) / STANDARD.errors
+    outer = STANDARD.decile
+    decile_moved = float(ndtri(outer / (1 - level)) - ndtri(outer)) / STANDARD.errors
+    decile_chance = float(np.sqrt(outer * (1 - outer) / count) * np.sqrt(2 * np.pi) * np.exp(ndtri(outer) ** 2 / 2))
+    widened = float(np.log(ndtri(0.5 + 0.25 / (1 - level)) / ndtri(0.75))) / STANDARD.errors
     # All in one direction, they add a chi-square variable to the mean n cos² of every good row.
-    crowded = max(most * (float(ndtri(0.5 + 0.25 / (1 - most))) ** 2 - 1), 0.0) / STANDARD.errors
+    crowded = max(level * (float(ndtri(0.5 + 0.25 / (1 - level))) ** 2 - 1), 0.0) / STANDARD.errors
     chance = float(np.sqrt(np.pi / 2 / count))
     units = rows / np.sqrt(np.maximum(squares, STANDARD.nothing * typical))[:, np.newaxis]
     half = count // 2
@@ -271,13 +301,15 @@ def row_figures(rows: Array, level: float, most: float | None = None) -> RowFigu
     return RowFigures(
         scale=typical / (n * median),
         scale_error=deviation * (chance + moved),
+        longer=_agreed(squares, n, degrees, deviation),
+        longer_error=decile_chance + decile_moved,
         shift=float(np.median(projections)),
-        shift_error=part * (np.sqrt(2) * chance + farther),
+        shift_error=part * (np.sqrt(2) * chance + moved),
         spread=float(np.median(spreads)),
-        spread_error=crowded + 2 / count + farther * float(np.sqrt(2 / count)),
+        spread_error=crowded + 2 / count + moved * float(np.sqrt(2 / count)),
         tails=apart / deviation,
-        # A share of bad rows on one side moves the median deviation of a normal law by about this factor.
-        tails_error=1.17 / float(np.sqrt(count)) + 2 * moved,
+        # The median deviation of the good rows becomes another quantile of theirs too.
+        tails_error=1.17 / float(np.sqrt(count)) + widened,
     )
 
 
