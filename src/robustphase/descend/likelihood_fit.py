@@ -219,7 +219,8 @@ def fit_likelihood(problem: Problem, state: State, stopping: Stopping, free: Fre
         What of the noise model is fitted: nothing, its scale and the share of bad samples, or tails and skew too.
     """
     m, n = problem.source.shape
-    few = exact_from_the_beginning(problem)
+    # Who asks for no exact steps at all gets the others, whatever the rows are.
+    few = exact_from_the_beginning(problem) and (stopping.exact_passes > 0 or problem.normal)
     population_passes = 0 if few else stopping.passes
     last_pass = stopping.exact_passes if few else stopping.passes + stopping.exact_passes
     whole, finished, memory = problem, _Finished(state, m), Anderson()
