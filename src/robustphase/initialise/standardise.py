@@ -229,7 +229,11 @@ def standardised(samples: Samples, whiten: bool | str, contamination: float | st
         return _changed(Standardised(samples), scale, normal=figures.normal_lengths)
     now = Standardised(samples)
     if not figures.centred:
-        now = _changed(now, _without_mean(samples, contamination), normal=False)
+        change = _without_mean(samples, contamination)
+        if change is None:
+            # Rows that are all one have no second moment to speak of, and no signal to show; the model check says so.
+            return now
+        now = _changed(now, change, normal=False)
         left = row_figures(_as_changed(rows, now), level)
         if left.spread - 1 <= STANDARD.errors * left.spread_error:
             return now
@@ -313,8 +317,8 @@ def row_figures(rows: Array, level: float) -> RowFigures:
     )
 
 
-def _without_mean(samples: Samples, contamination: float | str) -> Change:
-    """Scale and mean made standard: one number along the mean, another across it."""
+def _without_mean(samples: Samples, contamination: float | str) -> Change | None:
+    """Scale and mean made standard: one number along the mean, another across it; None where there is nothing across it."""
     source, usable = samples.source, ~_rows_dropped(samples)
     mean = mean_of(source, contamination, dropped=~usable).location
     # Rows are the aᴴ: the direction that they have a component along is the conjugate of theirs.
@@ -322,7 +326,10 @@ def _without_mean(samples: Samples, contamination: float | str) -> Change:
     along = abs2(project(source, unit))[usable]
     squares = ScaledRows(source).squared_distances()[usable]
     typical, others = float(np.median(squares)), max(source.shape[1] - 1, 1)
-    across = float(np.sqrt(max(float(np.median(squares - along)), STANDARD.nothing * typical) / others))
+    left = float(np.median(squares - along))
+    if not left > STANDARD.nothing * typical:
+        return None
+    across = float(np.sqrt(left / others))
     # Of a variable that is far from zero the median square is the mean square, and bad rows do not move it far.
     size = float(np.sqrt(max(float(np.median(along)), across**2)))
     return Change(1 / across, 1 / size, unit, np.empty((0, 0)))
