@@ -35,6 +35,7 @@ STAGES = (
     "likelihood.comparison.COMPARISON",
     "likelihood.noise_model.NOISE",
     "problem.PROBLEM",
+    "initialise.standardise.STANDARD",
     "initialise.screening.SCREENING",
     "initialise.block_davidson.SEARCH",
     "initialise.rank_spectra.SPECTRA",

@@ -16,6 +16,7 @@ ROOMS = ("likelihood", "problem", "initialise", "descend", "recover")
 STAGES = {
     "NOISE", "COMPARISON", "DENSITY", "PROBLEM", "OBJECTIVE", "NEWTON", "ACCELERATION", "STEPS", "FIT", "CONSISTENCY",
     "SCREENING", "SEARCH", "SPECTRA", "NORMS", "START", "SELECTION", "OPINION", "CERTIFICATE", "ENGINE",
+    "STANDARD",
 }  # fmt: skip
 
 

@@ -61,9 +61,13 @@ MAY_TAKE_MORE = {
     "robustphase.baselines.cauchy.cauchy_least_squares",
     "robustphase.baselines.geometric.geometric_subgradient",
     "robustphase.baselines.median_reshaped.median_reshaped_wirtinger_flow",
+    "robustphase.baselines.median_truncated.median_truncated_wirtinger_flow",
     "robustphase.baselines.polyak.polyak_subgradient",
     "robustphase.baselines.prox.prox_linear",
+    "robustphase.baselines.reweighted_amplitude.reweighted_amplitude_flow",
     "robustphase.baselines.smoothed.smoothed_l1",
+    "robustphase.baselines.truncated_amplitude.truncated_amplitude_flow",
+    "robustphase.baselines.truncated_wirtinger.truncated_wirtinger_flow",
     "robustphase.experiments.red_team.red_team",
     "robustphase.baselines.wirtinger.wirtinger_flow",
     "robustphase.estimator.estimator.RobustPhaseRetrieval.__init__",
@@ -75,6 +79,7 @@ MAY_TAKE_MORE = {
     "robustphase.report.charts.scatter_chart",
     "robustphase.report.diagnostics.FitDiagnostics.of",
     "robustphase.simulate.corruption.corrupt",
+    "robustphase.simulate.oracle.SampleOracle.__init__",
     "robustphase.simulate.world.make_world",
 }
 

@@ -54,6 +54,10 @@ class Problem(NamedTuple):
         Units of the responses.
     unknown_mean : bool
         Whether backgrounds are fitted.
+    paired : bool
+        Complex signals stand behind real rows: a signal is a pair of real ones, and its conjugate is the same signal.
+    normal : bool
+        The rows are standard normal as far as anybody has looked.
     """
 
     source: RowSource
@@ -63,6 +67,8 @@ class Problem(NamedTuple):
     levels: Array
     units: Array
     unknown_mean: bool
+    paired: bool = False
+    normal: bool = True
 
     def only(self, columns: Array) -> Problem:
         """The problem of some of the signals; all, where one column serves every candidate."""
@@ -113,7 +119,9 @@ class Candidates(NamedTuple):
         return Candidates(*(part[..., columns] for part in self))
 
 
-def build_problem(source: RowSource, responses: Array, weights: Array, levels: Array, *, unknown_mean: bool) -> Problem:
+def build_problem(
+    source: RowSource, responses: Array, weights: Array, levels: Array, *, unknown_mean: bool, paired: bool = False
+) -> Problem:
     """Put responses into natural units.
 
     Parameters
@@ -128,11 +136,13 @@ def build_problem(source: RowSource, responses: Array, weights: Array, levels: A
         ε.
     unknown_mean : bool
         Fit backgrounds.
+    paired : bool, default=False
+        Complex signals stand behind real rows.
     """
     usable = np.broadcast_to(weights > 0, responses.shape)
     units = np.array([response_unit(y[used]) for y, used in zip(responses.T, usable.T, strict=True)])
     scaled = responses / units
-    return Problem(source, scaled, weights, response_density(scaled, usable), levels, units, unknown_mean)
+    return Problem(source, scaled, weights, response_density(scaled, usable), levels, units, unknown_mean, paired)
 
 
 def assumed_level(contamination: float | str) -> float:

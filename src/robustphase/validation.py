@@ -13,11 +13,13 @@ import numpy as np
 from robustphase.rows import (
     MaskedRows,
     OperatorRows,
+    RealRows,
     RescaledRows,
     RowSource,
     ScaledRows,
     as_source,
     extreme_rows,
+    look_at_rows,
     row_peaks,
 )
 from robustphase.rows.opening import as_array
@@ -25,6 +27,8 @@ from robustphase.rows.source import Array
 
 #: What to do with samples that hold NaN or infinities. Finite numbers of any size are contamination, survived as such.
 NONFINITE = ("raise", "drop")
+#: Where the signal lives: where the type of the rows says, or as told.
+FIELDS = ("auto", "real", "complex")
 #: Rows with entries that many times smaller or larger than one are divided by their size before anything else.
 EXTRAORDINARY = 1e3
 #: A row whose largest entry is that many times larger than that of a typical row is contaminated.
@@ -46,12 +50,21 @@ class Samples(NamedTuple):
         Samples that cannot be used, to be counted as contaminated.
     peak : float
         Median over the rows that are neither dropped nor zero of the largest entry. One if nobody has looked.
+    paired : bool
+        The rows are real and the signal is complex: a pair of real ones, of which the conjugate is the same signal.
+    normal : bool
+        The rows are standard normal as far as anybody has looked; otherwise their law is asked from themselves.
+    looked_at : ndarray of shape (k, n), optional
+        Some of the rows that are not dropped, where somebody has asked for them.
     """
 
     source: RowSource
     responses: Array
     dropped: Array
     peak: float = 1.0
+    paired: bool = False
+    normal: bool = True
+    looked_at: Array | None = None
 
 
 def check_contamination(contamination: Any, *, allow_auto: bool = False) -> float | str:
@@ -110,7 +123,14 @@ def check_responses(responses: Any, count: int, *, many: bool = False) -> Array:
 
 
 def check_samples(
-    covariates: Any, responses: Any, *, nonfinite: str = "raise", enough: bool = True, many: bool = False
+    covariates: Any,
+    responses: Any,
+    *,
+    nonfinite: str = "raise",
+    enough: bool = True,
+    many: bool = False,
+    field: str = "auto",
+    look: int = 0,
 ) -> Samples:
     """Covariates and responses that belong together and can be computed with.
 
@@ -127,12 +147,17 @@ def check_samples(
         Ask for at least as many samples as unknowns.
     many : bool, default=False
         Allow one column of responses for each of several signals.
+    field : {"auto", "real", "complex"}, default="auto"
+        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
+    look : int, default=0
+        How many rows to bring along, for whoever wants to know their law.
 
     Returns
     -------
     Samples
     """
     check_choice("nonfinite", nonfinite, NONFINITE)
+    check_choice("field", field, FIELDS)
     source = as_source(covariates)
     m, n = source.shape
     y = check_responses(responses, m, many=many)
@@ -142,15 +167,28 @@ def check_samples(
             f"A has {m} rows and {n} columns: fewer samples than unknowns, and {few} determine the signal. "
             f"Collect at least {4 * n} samples, or check that A is not transposed."
         )
-    peak, bad_rows = 1.0, np.zeros(m, bool)
+    looked_at: Array | None = None
+    peak, bad_rows, is_complex = 1.0, np.zeros(m, bool), source.dtype.kind == "c"
     if isinstance(source, OperatorRows):
         source.examine()
     else:
-        peaks = row_peaks(source)
+        # The same rows in every fit of the same data, wherever it lies, and without a pattern that data may have too.
+        chosen = np.sort(np.random.default_rng(m).choice(m, min(look, m), replace=False))
+        peaks, turned, some = look_at_rows(source, chosen)
         bad_rows = _judge(peaks, nonfinite, largest_safe(source.dtype), "A", "rows")
         bad_rows |= _far_too_long(peaks, ~bad_rows)
         peak = _typical_peak(peaks[~bad_rows], source.dtype)
         source = MaskedRows(source, bad_rows) if bad_rows.any() else source
+        if is_complex and turned[~bad_rows].mean() < 0.5:
+            # Complex in type alone. The few rows that do turn are not of this design, wherever their real parts lie.
+            source, some = RealRows(source), some.real
+        looked_at = some[~bad_rows[chosen]] if look else None
+    if field == "real" and source.dtype.kind == "c":
+        raise ValueError(
+            'field="real" asks for a real signal, but the rows of A are complex. Pass A.real if their imaginary parts mean '
+            'nothing; otherwise field="complex", and the real part of the answer in the phase that makes it largest.'
+        )
+    paired = source.dtype.kind != "c" and (field == "complex" or (field == "auto" and is_complex))
     bad_responses = _judge(np.abs(y), nonfinite, largest_safe(y.dtype), "y", "responses")
     largest = float(np.abs(y[~bad_responses]).max(initial=0.0))
     if 0 < largest < SMALLEST_RESPONSE:
@@ -159,14 +197,14 @@ def check_samples(
             f"then {largest**-0.5:.0e} times larger."
         )
     if y.ndim == 2:
-        return _samples_of_many(source, y, bad_rows, bad_responses, peak)
+        return _samples_of_many(source, y, bad_rows, bad_responses, peak)._replace(paired=paired, looked_at=looked_at)
     dropped = bad_rows | bad_responses
     if dropped.all():
         raise ValueError("every sample holds NaN, infinite or overflowing entries; nothing is left to work with.")
     # Rows of an operator cannot be hidden, and are finite; the weight of zero that goes with dropping is enough.
     if bad_responses.any() and not isinstance(source, OperatorRows):
         source = MaskedRows(source, bad_responses)
-    return Samples(source, np.where(dropped, 0.0, y), dropped, peak)
+    return Samples(source, np.where(dropped, 0.0, y), dropped, peak, paired, looked_at=looked_at)
 
 
 def in_ordinary_units(samples: Samples) -> tuple[Samples, float]:
@@ -180,7 +218,11 @@ def in_ordinary_units(samples: Samples) -> tuple[Samples, float]:
         return samples, 1.0
     lengths = np.sqrt(ScaledRows(RescaledRows(samples.source, samples.peak)).squared_distances())
     size = samples.peak * float(np.median(lengths[lengths > 0])) / float(np.sqrt(samples.source.shape[1]))
-    return samples._replace(source=RescaledRows(samples.source, size), peak=samples.peak / size), size
+    looked_at = None if samples.looked_at is None else samples.looked_at / size
+    rescaled = samples._replace(
+        source=RescaledRows(samples.source, size), peak=samples.peak / size, looked_at=looked_at
+    )
+    return rescaled, size
 
 
 def _far_too_long(peaks: Array, usable: Array) -> Array:

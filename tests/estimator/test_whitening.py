@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from robustphase import RobustPhaseRetrieval, distance, spectral_init
-from robustphase.initialise.start import whitened
+from robustphase.initialise.standardise import standardised
 from robustphase.recover.model_check import ModelWarning
 from robustphase.validation import check_samples
 
@@ -45,6 +45,6 @@ def test_many_signals_and_starts_are_whitened_alike(rng):
 
 def test_the_whitened_rows_that_are_left_have_the_second_moment_one(rng):
     A, _, y, missing = holes(rng, "correlated")
-    _, matrix = whitened(check_samples(A, y, nonfinite="drop"), 0.1)
-    rows = A[~missing] @ matrix
+    changed = standardised(check_samples(A, y, nonfinite="drop"), True, 0.1)
+    rows = changed.back(A[~missing].T).T
     assert_allclose(rows.T @ rows / len(rows), np.eye(10), atol=0.1)

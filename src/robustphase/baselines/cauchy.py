@@ -31,6 +31,7 @@ def cauchy_least_squares(
     random_state: Any = None,
     f_scale: float | None = None,
     nonfinite: str = "raise",
+    field: str = "auto",
 ) -> BaselineResult:
     """Minimise ``Σ log(1 + (r/c)²)`` of the residuals ``(aᵀx)² − y`` by SciPy's trust-region method.
 
@@ -54,6 +55,8 @@ def cauchy_least_squares(
         c, in the units of y. Default: the scale of the residuals, estimated in turns with the signal.
     nonfinite : {"raise", "drop"}, default="raise"
         Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
+    field : {"auto", "real", "complex"}, default="auto"
+        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------
@@ -61,7 +64,16 @@ def cauchy_least_squares(
     """
     if f_scale is not None and not 0 < f_scale < np.inf:
         raise ValueError(f"f_scale must be a positive number or None, got {f_scale!r}.")
-    problem = pose(A, y, start=start, max_iter=max_iter, tol=tol, random_state=random_state, nonfinite=nonfinite)
+    problem = pose(
+        A,
+        y,
+        start=start,
+        max_iter=max_iter,
+        tol=tol,
+        random_state=random_state,
+        nonfinite=nonfinite,
+        field=field,
+    )
     refuse_complex(problem, "cauchy_least_squares")
     first = median_truncated_start(problem) if problem.start is None else problem.start
     if not np.any(first) or max_iter == 0:

@@ -56,7 +56,7 @@ def weighted_sum(source: RowSource, coefficients: Array) -> Array:
     """``Σ c_j a_j / m``, computed with coefficients of at most one so that single precision does not overflow."""
     peak = float(np.abs(coefficients).max())
     if not 0 < peak < np.inf:
-        return np.full(source.shape[1], peak, np.result_type(source.dtype, np.float64))
+        return np.full(source.shape[1], peak, np.result_type(source.dtype, coefficients.dtype, np.float64))
     return adjoint(source, coefficients / peak) * (peak / source.shape[0])
 
 

@@ -36,6 +36,7 @@ def geometric_subgradient(
     first_step: float = FIRST_STEP,
     decay: float = DECAY,
     nonfinite: str = "raise",
+    field: str = "auto",
 ) -> BaselineResult:
     """Minimise ``1/m Σ | |aᴴx|² − y |`` by subgradient steps of geometrically decaying length.
 
@@ -60,6 +61,8 @@ def geometric_subgradient(
         Ratio of the lengths of two steps, between 0 and 1.
     nonfinite : {"raise", "drop"}, default="raise"
         Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
+    field : {"auto", "real", "complex"}, default="auto"
+        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------
@@ -69,7 +72,16 @@ def geometric_subgradient(
         raise ValueError(f"first_step must be a positive number, got {first_step!r}.")
     if not 0 < decay < 1:
         raise ValueError(f"decay must lie strictly between 0 and 1, got {decay!r}.")
-    problem = pose(A, y, start=start, max_iter=max_iter, tol=tol, random_state=random_state, nonfinite=nonfinite)
+    problem = pose(
+        A,
+        y,
+        start=start,
+        max_iter=max_iter,
+        tol=tol,
+        random_state=random_state,
+        nonfinite=nonfinite,
+        field=field,
+    )
     first = least_correlation_start(problem) if problem.start is None else problem.start
     longest = first_step * length(first)
 

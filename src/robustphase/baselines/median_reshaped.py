@@ -36,6 +36,7 @@ def median_reshaped_wirtinger_flow(
     random_state: Any = None,
     most_residual: float = MOST_RESIDUAL,
     nonfinite: str = "raise",
+    field: str = "auto",
 ) -> BaselineResult:
     """Truncated gradient steps on the amplitude loss ``Σ (|aᴴx| − √y)²``.
 
@@ -57,6 +58,8 @@ def median_reshaped_wirtinger_flow(
         Residuals beyond this many medians are cut off.
     nonfinite : {"raise", "drop"}, default="raise"
         Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
+    field : {"auto", "real", "complex"}, default="auto"
+        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------
@@ -64,7 +67,16 @@ def median_reshaped_wirtinger_flow(
     """
     if not 1 <= most_residual < np.inf:
         raise ValueError(f"most_residual must be a number of at least 1, got {most_residual!r}.")
-    problem = pose(A, y, start=start, max_iter=max_iter, tol=tol, random_state=random_state, nonfinite=nonfinite)
+    problem = pose(
+        A,
+        y,
+        start=start,
+        max_iter=max_iter,
+        tol=tol,
+        random_state=random_state,
+        nonfinite=nonfinite,
+        field=field,
+    )
     first = median_truncated_start(problem) if problem.start is None else problem.start
     amplitudes = problem.amplitudes
 

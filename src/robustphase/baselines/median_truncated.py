@@ -37,6 +37,7 @@ def median_truncated_wirtinger_flow(
     tol: float = 1e-8,
     random_state: Any = None,
     nonfinite: str = "raise",
+    field: str = "auto",
 ) -> BaselineResult:
     """Truncated gradient steps on the Poisson loss, with medians as the measure of residuals.
 
@@ -56,12 +57,23 @@ def median_truncated_wirtinger_flow(
         Seed of the first guess of the start; None is as good as 0.
     nonfinite : {"raise", "drop"}, default="raise"
         Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
+    field : {"auto", "real", "complex"}, default="auto"
+        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------
     BaselineResult
     """
-    problem = pose(A, y, start=start, max_iter=max_iter, tol=tol, random_state=random_state, nonfinite=nonfinite)
+    problem = pose(
+        A,
+        y,
+        start=start,
+        max_iter=max_iter,
+        tol=tol,
+        random_state=random_state,
+        nonfinite=nonfinite,
+        field=field,
+    )
     first = median_truncated_start(problem) if problem.start is None else problem.start
 
     def propose(x: Array, t: int) -> Array | None:

@@ -35,6 +35,7 @@ def polyak_subgradient(
     random_state: Any = None,
     optimal_loss: float = 0.0,
     nonfinite: str = "raise",
+    field: str = "auto",
 ) -> BaselineResult:
     """Minimise ``1/m Σ | |aᴴx|² − y |`` by subgradient steps of Polyak's length.
 
@@ -56,6 +57,8 @@ def polyak_subgradient(
         f*, the smallest value of the loss, if known.
     nonfinite : {"raise", "drop"}, default="raise"
         Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
+    field : {"auto", "real", "complex"}, default="auto"
+        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------
@@ -63,7 +66,16 @@ def polyak_subgradient(
     """
     if isinstance(optimal_loss, bool) or not np.isreal(optimal_loss) or not 0 <= optimal_loss < np.inf:
         raise ValueError(f"optimal_loss must be a number that is zero or positive, got {optimal_loss!r}.")
-    problem = pose(A, y, start=start, max_iter=max_iter, tol=tol, random_state=random_state, nonfinite=nonfinite)
+    problem = pose(
+        A,
+        y,
+        start=start,
+        max_iter=max_iter,
+        tol=tol,
+        random_state=random_state,
+        nonfinite=nonfinite,
+        field=field,
+    )
     first = least_correlation_start(problem) if problem.start is None else problem.start
     goal, best_loss, best = optimal_loss / problem.unit, np.inf, first
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robustphase.baselines.result import BaselineResult
+from robustphase.population import PairedSignal
 from robustphase.rows import MemoryRows, Parts, RowSource
 from robustphase.rows.source import Array
 from robustphase.validation import Samples, check_samples
@@ -32,6 +33,8 @@ class Problem(NamedTuple):
         The user's starting point over the root of ``unit``.
     seed : int
         For the first guess of eigenvectors.
+    paired : bool
+        The rows are real and the signal is complex.
     """
 
     source: RowSource
@@ -39,6 +42,7 @@ class Problem(NamedTuple):
     unit: float
     start: Array | None
     seed: int
+    paired: bool = False
 
     @property
     def amplitudes(self) -> Array:
@@ -47,35 +51,29 @@ class Problem(NamedTuple):
 
     @property
     def is_complex(self) -> bool:
-        """Whether the covariates, and so the signal, are complex."""
-        return self.source.dtype.kind == "c"
+        """Whether the signal is complex: behind complex covariates, or where that was asked for."""
+        return self.paired or self.source.dtype.kind == "c"
 
     def result(self, signal: Array, initial_signal: Array, n_iter: int, converged: bool) -> BaselineResult:
         """The answer in the user's units."""
         root = np.sqrt(self.unit)
-        return BaselineResult(root * signal, root * initial_signal, n_iter, converged)
+        signals = (root * signal, root * initial_signal)
+        if self.paired:
+            signals = tuple(one.view(PairedSignal) for one in signals)
+        return BaselineResult(*signals, n_iter, converged)
 
 
-def pose(
-    A: Any,
-    y: Any,
-    *,
-    start: Any,
-    max_iter: Any,
-    tol: Any,
-    random_state: Any,
-    nonfinite: str,
-) -> Problem:
-    """Check everything a baseline is given; the parameters are those of every baseline."""
+def pose(A: Any, y: Any, *, start: Any, max_iter: Any, tol: Any, random_state: Any, **reading: Any) -> Problem:
+    """Check everything a baseline is given; the parameters are those of every baseline, ``reading`` is how samples are read."""
     if isinstance(max_iter, bool) or not isinstance(max_iter, (int, np.integer)) or max_iter < 0:
         raise ValueError(f"max_iter must be a whole number that is zero or positive, got {max_iter!r}.")
     if isinstance(tol, bool) or not isinstance(tol, (int, float, np.integer, np.floating)) or not 0 <= tol < np.inf:
         raise ValueError(f"tol must be a number that is zero or positive, such as 1e-6, got {tol!r}.")
-    samples = check_samples(A, y, nonfinite=nonfinite)
+    samples = check_samples(A, y, **reading)
     source, responses = usable(samples)
     unit = float(np.abs(responses).max()) or 1.0
-    first = None if start is None else check_start(start, source) / np.sqrt(unit)
-    return Problem(source, responses / unit, unit, first, as_seed(random_state))
+    first = None if start is None else check_start(start, source, samples.paired) / np.sqrt(unit)
+    return Problem(source, responses / unit, unit, first, as_seed(random_state), samples.paired)
 
 
 def refuse_complex(problem: Problem, method: str) -> None:
@@ -95,7 +93,7 @@ def usable(samples: Samples) -> tuple[RowSource, Array]:
     return MemoryRows(rows[~samples.dropped]), samples.responses[~samples.dropped]
 
 
-def check_start(start: Any, source: RowSource) -> Array:
+def check_start(start: Any, source: RowSource, paired: bool) -> Array:
     """A starting point that any of the methods can use."""
     point, n = np.asarray(start), source.shape[1]
     if point.shape != (n,) or point.dtype.kind not in "fciub":
@@ -103,13 +101,13 @@ def check_start(start: Any, source: RowSource) -> Array:
             f"start must be None or an array of {n} numbers, one per column of A, "
             f"got an array of shape {point.shape} and dtype {point.dtype}."
         )
-    if point.dtype.kind == "c" and source.dtype.kind != "c":
-        raise ValueError("start is complex but A is real. Pass start.real, or complex rows.")
+    if point.dtype.kind == "c" and source.dtype.kind != "c" and not paired:
+        raise ValueError('start is complex but A is real. Pass start.real, or field="complex".')
     if not np.isfinite(point).all() or not np.any(point):
         raise ValueError(
             "start must be finite and not zero: at zero every gradient vanishes and there is no way to go."
         )
-    return point.astype(np.result_type(source.dtype, np.float64))
+    return point.astype(np.result_type(source.dtype, np.complex128 if paired else np.float64))
 
 
 def as_seed(random_state: Any) -> int:

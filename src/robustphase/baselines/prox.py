@@ -51,6 +51,7 @@ def prox_linear(
     random_state: Any = None,
     max_inner: int = 200,
     nonfinite: str = "raise",
+    field: str = "auto",
 ) -> BaselineResult:
     """Minimise ``1/m Σ | (aᵀx)² − y |`` by a sequence of convex models.
 
@@ -74,6 +75,8 @@ def prox_linear(
         Most ADMM iterations for each model.
     nonfinite : {"raise", "drop"}, default="raise"
         Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
+    field : {"auto", "real", "complex"}, default="auto"
+        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------
@@ -81,7 +84,16 @@ def prox_linear(
     """
     if isinstance(max_inner, bool) or not isinstance(max_inner, (int, np.integer)) or max_inner < 1:
         raise ValueError(f"max_inner must be a positive whole number, got {max_inner!r}.")
-    problem = pose(A, y, start=start, max_iter=max_iter, tol=tol, random_state=random_state, nonfinite=nonfinite)
+    problem = pose(
+        A,
+        y,
+        start=start,
+        max_iter=max_iter,
+        tol=tol,
+        random_state=random_state,
+        nonfinite=nonfinite,
+        field=field,
+    )
     refuse_complex(problem, "prox_linear")
     first = least_correlation_start(problem) if problem.start is None else problem.start
     if not np.any(first):

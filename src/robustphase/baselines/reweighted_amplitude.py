@@ -34,6 +34,7 @@ def reweighted_amplitude_flow(
     tol: float = 1e-8,
     random_state: Any = None,
     nonfinite: str = "raise",
+    field: str = "auto",
 ) -> BaselineResult:
     """Reweighted generalised gradient steps on the amplitude loss ``Σ (|aᴴx| − √y)²``.
 
@@ -53,12 +54,23 @@ def reweighted_amplitude_flow(
         Seed of the first guess of the start; None is as good as 0.
     nonfinite : {"raise", "drop"}, default="raise"
         Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
+    field : {"auto", "real", "complex"}, default="auto"
+        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------
     BaselineResult
     """
-    problem = pose(A, y, start=start, max_iter=max_iter, tol=tol, random_state=random_state, nonfinite=nonfinite)
+    problem = pose(
+        A,
+        y,
+        start=start,
+        max_iter=max_iter,
+        tol=tol,
+        random_state=random_state,
+        nonfinite=nonfinite,
+        field=field,
+    )
     first = weighted_maximal_correlation_start(problem) if problem.start is None else problem.start
     amplitudes = problem.amplitudes
     weighting = COMPLEX_WEIGHTING if problem.is_complex else REAL_WEIGHTING

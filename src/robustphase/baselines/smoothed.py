@@ -34,6 +34,7 @@ def smoothed_l1(
     random_state: Any = None,
     delta: float | None = None,
     nonfinite: str = "raise",
+    field: str = "auto",
 ) -> BaselineResult:
     """Minimise the pseudo-Huber loss of the residuals ``|aᴴx|² − y`` by L-BFGS.
 
@@ -56,6 +57,8 @@ def smoothed_l1(
         estimated in turns with the signal.
     nonfinite : {"raise", "drop"}, default="raise"
         Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
+    field : {"auto", "real", "complex"}, default="auto"
+        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------
@@ -63,7 +66,16 @@ def smoothed_l1(
     """
     if delta is not None and not 0 < delta < np.inf:
         raise ValueError(f"delta must be a positive number or None, got {delta!r}.")
-    problem = pose(A, y, start=start, max_iter=max_iter, tol=tol, random_state=random_state, nonfinite=nonfinite)
+    problem = pose(
+        A,
+        y,
+        start=start,
+        max_iter=max_iter,
+        tol=tol,
+        random_state=random_state,
+        nonfinite=nonfinite,
+        field=field,
+    )
     first = least_correlation_start(problem) if problem.start is None else problem.start
     if not np.any(first) or max_iter == 0:
         return problem.result(first, first, 0, False)

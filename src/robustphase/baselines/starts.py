@@ -38,6 +38,8 @@ CORRELATED_SHARE, WEIGHTED_SHARE = 1 / 6, 3 / 13
 #: Exponent of ψ in the weights of the latter.
 AMPLITUDE_POWER = 0.5
 
+#: Least squared length of the imaginary part over that of the real one in a start behind real rows: a flow does not leave zero.
+LEAST_PART = 0.05
 #: Below this, a norm counts as zero: its inverse square must still be a number.
 _TINY = 1e-100
 
@@ -49,7 +51,9 @@ class Eigenpair(NamedTuple):
     value: float
 
 
-def extreme_eigenpair(source: RowSource, weights: Array, *, seed: int, smallest: bool = False) -> Eigenpair:
+def extreme_eigenpair(
+    source: RowSource, weights: Array, *, seed: int, smallest: bool = False, orthogonal: Array | None = None
+) -> Eigenpair:
     """Largest (or smallest) eigenvalue of ``Σ w_j a_j a_jᴴ / m`` by Lanczos iterations with full orthogonalisation.
 
     Parameters
@@ -62,10 +66,14 @@ def extreme_eigenpair(source: RowSource, weights: Array, *, seed: int, smallest:
         For the first vector.
     smallest : bool, default=False
         Look for the other end of the spectrum.
+    orthogonal : ndarray of shape (n,), optional
+        Look among the vectors orthogonal to this unit vector.
     """
     n = source.shape[1]
     rng = np.random.default_rng(seed)
     first = rng.standard_normal(n) + (1j * rng.standard_normal(n) if source.dtype.kind == "c" else 0.0)
+    around = np.zeros((n, 0)) if orthogonal is None or n == 1 else orthogonal[:, np.newaxis]
+    first = first - around @ (around.conj().T @ first)
     basis: list[Array] = [first / np.linalg.norm(first)]
     diagonal: list[float] = []
     beside: list[float] = []
@@ -74,31 +82,49 @@ def extreme_eigenpair(source: RowSource, weights: Array, *, seed: int, smallest:
         diagonal.append(float(np.vdot(basis[-1], image).real))
         spanned = np.stack(basis, axis=1)
         # Twice: the first projection leaves roundings that the next vector would amplify.
+        taken = np.hstack((around, spanned))
         for _ in range(2):
-            image = image - spanned @ (spanned.conj().T @ image)
+            image = image - taken @ (taken.conj().T @ image)
         small = np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1)
         values, rotations = np.linalg.eigh(small)
         end = 0 if smallest else -1
         left = float(np.linalg.norm(image))
         scale = float(np.abs(values).max())
         settled = left * abs(rotations[-1, end]) <= LANCZOS_TOL * scale
-        if settled or len(basis) == min(n, LANCZOS_STEPS) or left <= np.finfo(np.float64).eps * scale:
+        if settled or len(basis) == min(n - around.shape[1], LANCZOS_STEPS) or left <= np.finfo(np.float64).eps * scale:
             vector = spanned @ rotations[:, end]
             return Eigenpair(vector / np.linalg.norm(vector), float(values[end]))
         beside.append(left)
         basis.append(image / left)
 
 
+def leading_direction(problem: Problem, weights: Array, *, smallest: bool = False) -> Array:
+    """The unit vector that a spectral start takes from ``Σ w_j a_j a_jᴴ``.
+
+    A complex signal behind real rows shows in two directions, its real and its imaginary part, by eigenvalues that stand out from
+    the mean weight as the squared lengths of the parts do.
+    """
+    first = extreme_eigenpair(problem.source, weights, seed=problem.seed, smallest=smallest)
+    if not problem.paired:
+        return first.vector
+    second = extreme_eigenpair(problem.source, weights, seed=problem.seed, smallest=smallest, orthogonal=first.vector)
+    level = float(weights.mean())
+    share = abs(second.value - level) / max(abs(first.value - level), _TINY)
+    pair: Array = first.vector + 1j * np.sqrt(np.clip(share, LEAST_PART, 1.0)) * second.vector
+    pair /= np.linalg.norm(pair)
+    return pair
+
+
 def plain_start(problem: Problem) -> Array:
     """Spectral start of Wirtinger flow (Candès, Li and Soltanolkotabi, 2015, Algorithm 1)."""
-    return _mean_norm(problem) * extreme_eigenpair(problem.source, problem.responses, seed=problem.seed).vector
+    return _mean_norm(problem) * leading_direction(problem, problem.responses)
 
 
 def truncated_start(problem: Problem) -> Array:
     """Truncated spectral start (Chen and Candès, 2017, Algorithm 1, step 1): no response beyond 9 times their mean."""
     y = problem.responses
     kept = np.abs(y) <= RESPONSE_TRUNCATION**2 * max(float(y.mean()), 0.0)
-    direction = extreme_eigenpair(problem.source, np.where(kept, y, 0.0), seed=problem.seed).vector
+    direction = leading_direction(problem, np.where(kept, y, 0.0))
     mean_square = float(np.mean(row_norms(problem.source) ** 2))
     correction = np.sqrt(problem.source.shape[1] / mean_square) if mean_square > _TINY else 0.0
     start: Array = correction * _mean_norm(problem) * direction
@@ -110,7 +136,7 @@ def median_truncated_start(problem: Problem) -> Array:
     y = problem.responses
     square = max(float(np.median(y)), 0.0) / (COMPLEX_MEDIAN if problem.is_complex else REAL_MEDIAN)
     kept = np.abs(y) <= RESPONSE_TRUNCATION**2 * square
-    start: Array = np.sqrt(square) * extreme_eigenpair(problem.source, np.where(kept, y, 0.0), seed=problem.seed).vector
+    start: Array = np.sqrt(square) * leading_direction(problem, np.where(kept, y, 0.0))
     return start
 
 
@@ -125,13 +151,13 @@ def maximal_correlation_start(problem: Problem) -> Array:
     safe = np.where(usable, norms, 1.0)
     chosen = largest(np.where(usable, problem.amplitudes / safe, -1.0), CORRELATED_SHARE)
     weights = np.where(chosen & usable, 1.0 / (safe * safe), 0.0)
-    return _mean_norm(problem) * extreme_eigenpair(problem.source, weights, seed=problem.seed).vector
+    return _mean_norm(problem) * leading_direction(problem, weights)
 
 
 def weighted_maximal_correlation_start(problem: Problem) -> Array:
     """Weighted maximal correlation start (Wang, Giannakis, Saad and Chen, 2018, Algorithm 1, step 2)."""
     weights = np.where(largest(problem.amplitudes, WEIGHTED_SHARE), problem.amplitudes**AMPLITUDE_POWER, 0.0)
-    return _mean_norm(problem) * extreme_eigenpair(problem.source, weights, seed=problem.seed).vector
+    return _mean_norm(problem) * leading_direction(problem, weights)
 
 
 def least_correlation_start(problem: Problem) -> Array:
@@ -142,7 +168,7 @@ def least_correlation_start(problem: Problem) -> Array:
     """
     y = problem.responses
     low = (y <= np.median(y)).astype(np.float64)
-    direction = extreme_eigenpair(problem.source, low, seed=problem.seed, smallest=True).vector
+    direction = leading_direction(problem, low, smallest=True)
     energies = abs2(project(problem.source, direction))
     start: Array = np.sqrt(max(least_absolute_slope(energies, y), 0.0)) * direction
     return start

@@ -35,6 +35,7 @@ def truncated_wirtinger_flow(
     tol: float = 1e-8,
     random_state: Any = None,
     nonfinite: str = "raise",
+    field: str = "auto",
 ) -> BaselineResult:
     """Truncated gradient steps on the Poisson loss ``Σ |aᴴx|² − y log |aᴴx|²``.
 
@@ -54,12 +55,23 @@ def truncated_wirtinger_flow(
         Seed of the first guess of the start; None is as good as 0.
     nonfinite : {"raise", "drop"}, default="raise"
         Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
+    field : {"auto", "real", "complex"}, default="auto"
+        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------
     BaselineResult
     """
-    problem = pose(A, y, start=start, max_iter=max_iter, tol=tol, random_state=random_state, nonfinite=nonfinite)
+    problem = pose(
+        A,
+        y,
+        start=start,
+        max_iter=max_iter,
+        tol=tol,
+        random_state=random_state,
+        nonfinite=nonfinite,
+        field=field,
+    )
     first = truncated_start(problem) if problem.start is None else problem.start
     # √n/‖a‖ of the paper: predictions are judged as if all rows had the same norm.
     norms = row_norms(problem.source)

@@ -37,6 +37,7 @@ def wirtinger_flow(
     random_state: Any = None,
     warm_up: float = 0.0,
     nonfinite: str = "raise",
+    field: str = "auto",
 ) -> BaselineResult:
     """Least squares ``min Σ (|aᴴx|² − y)²`` by gradient descent.
 
@@ -58,6 +59,8 @@ def wirtinger_flow(
         Time constant of the growing step, 330 in the paper; 0 for none.
     nonfinite : {"raise", "drop"}, default="raise"
         Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
+    field : {"auto", "real", "complex"}, default="auto"
+        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------
@@ -65,7 +68,16 @@ def wirtinger_flow(
     """
     if not 0 <= warm_up < np.inf:
         raise ValueError(f"warm_up must be a number that is zero or positive, got {warm_up!r}.")
-    problem = pose(A, y, start=start, max_iter=max_iter, tol=tol, random_state=random_state, nonfinite=nonfinite)
+    problem = pose(
+        A,
+        y,
+        start=start,
+        max_iter=max_iter,
+        tol=tol,
+        random_state=random_state,
+        nonfinite=nonfinite,
+        field=field,
+    )
     first = plain_start(problem) if problem.start is None else problem.start
     step = STEP / max(length(first) ** 2, np.finfo(np.float64).tiny)
 

@@ -29,7 +29,7 @@ from robustphase.cli.app import (
 )
 from robustphase.cli.outputs import check_distinct, check_new, check_outside, check_writable, note_written, written
 from robustphase.cli.terminal import Screen, screen, shown
-from robustphase.cli.values import MEAN_ESTIMATORS, NOISE_MEANS, NONFINITE, STEPS, ImageShape, Level, Start
+from robustphase.cli.values import FIELDS, MEAN_ESTIMATORS, NOISE_MEANS, NONFINITE, STEPS, ImageShape, Level, Start
 from robustphase.files import (
     DataError,
     StoredSamples,
@@ -103,7 +103,9 @@ class FitRequest:
     def model(self) -> rp.RobustPhaseRetrieval:
         """The estimator, not fitted."""
         start = _read_start(self.init) if isinstance(self.init, Path) else self.init
-        return rp.RobustPhaseRetrieval(init=start, polish=not self.no_polish, random_state=self.seed, **self.settings)
+        whiten = "auto" if self.settings["whiten"] is None else self.settings["whiten"]
+        settings = self.settings | {"whiten": whiten}
+        return rp.RobustPhaseRetrieval(init=start, polish=not self.no_polish, random_state=self.seed, **settings)
 
 
 @as_command(
@@ -141,10 +143,17 @@ robustphase fit data.npz --contamination 0.1 --noise-mean unknown --out result.n
 )
 @option(
     ASSUME,
-    "--whiten",
-    is_flag=True,
+    "--field",
+    type=click.Choice(FIELDS),
+    default="auto",
+    help="Where the signal lives; auto follows the type of the covariates. A complex signal may stand behind real patterns.",
+)
+@option(
+    ASSUME,
+    "--whiten/--no-whiten",
+    default=None,
     show_default=False,
-    help="The covariates are Gaussian with an unknown covariance: estimate it robustly first.",
+    help="Always or never standardise scale, mean and covariance of the covariates. Default: where they need it.",
 )
 @option(
     ASSUME,
@@ -433,7 +442,7 @@ def usual_passes(model: rp.RobustPhaseRetrieval) -> tuple[int, int] | None:
     if model.step != "newton" or model.batches > 1 or (isinstance(model.init, str) and model.init != "auto"):
         return None
     low, high = USUAL_PASSES
-    return (low + WHITENING[0], high + WHITENING[1]) if model.whiten else (low, high)
+    return (low + WHITENING[0], high + WHITENING[1]) if model.whiten is True else (low, high)
 
 
 class Progress:

@@ -28,7 +28,7 @@ FORMS: dict[str, tuple[str, str] | None] = {
     ".zarr": ("zarr", "io"),
     ".parquet": ("pyarrow", "parquet"),
 }
-SETTINGS = ("contamination", "attack", "noise", "noise_std", "noise_mean", "norm", "signal", "field", "seed")
+SETTINGS = ("contamination", "attack", "noise", "noise_std", "noise_mean", "norm", "signal", "field", "design", "seed")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ class SimulationRequest:
 
     def world(self) -> rp.simulate.World:
         """The data."""
-        dtype = {"real": "float32", "complex": "complex64"}[self.settings["field"]] if self.single else None
+        rows = rp.simulate.DESIGNS[self.settings["design"]].field_for(self.settings["field"])
+        dtype = {"real": "float32", "complex": "complex64"}[rows] if self.single else None
         return rp.simulate.make_world(self.n, self.m, dtype=dtype, **self.settings)
 
 
@@ -69,6 +70,8 @@ def _list_choices(ctx: click.Context, param: click.Parameter, value: bool) -> No
     see.table(("attack", "group", "what it does"), adversaries, left=("attack", "group", "what it does"))
     laws = [(name, law.description) for name, law in rp.simulate.NOISES.items()]
     see.table(("noise", "what it is like"), laws, left=("noise", "what it is like"))
+    designs = [(name, law.description) for name, law in rp.simulate.DESIGNS.items()]
+    see.table(("design", "what it is like"), designs, left=("design", "what it is like"))
     ctx.exit()
 
 
@@ -100,7 +103,14 @@ robustphase simulate blind.h5 --noise-mean 3 --truth truth.npz --seed 1
     default=1.0,
     help="Norm of the signal.",
 )
-@option(SIZE, "--field", type=click.Choice(("real", "complex")), default="real", help="Field of signal and covariates.")
+@option(SIZE, "--field", type=click.Choice(("real", "complex")), default="real", help="Field of the signal.")
+@option(
+    SIZE,
+    "--design",
+    type=Name(tuple(rp.simulate.DESIGNS), "DESIGN"),
+    default="gaussian",
+    help="Law of the covariates, as the theory or as instruments have it; --list shows them.",
+)
 @option(SIZE, "--single", is_flag=True, help="Single precision.", show_default=False)
 @option(BAD, "--contamination", type=Level(), default=0.1, help="Share of the samples an adversary may rewrite.")
 @option(BAD, "--attack", type=Name(ATTACKS, "ATTACK"), default="decoy", help="What it does with them; listed below.")

@@ -28,6 +28,7 @@ MEAN_ESTIMATORS = (
 STEPS = ("newton", "paper")
 NOISE_MEANS = ("zero", "unknown")
 NONFINITE = ("raise", "drop")
+FIELDS = ("auto", "real", "complex")
 ATTACKS = ("none", *rp.simulate.ADVERSARIES)
 NOISES = tuple(rp.simulate.NOISES)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from robustphase.constants import numeric
 from robustphase.descend.acceleration import Aitken
-from robustphase.descend.newton import Moments, initial_damping, newton_step, shortened
+from robustphase.descend.newton import Moments, initial_damping, joint_sums, newton_step, shortened
 from robustphase.likelihood import compare, residual_scales
 from robustphase.problem import Candidates, Problem, real_unknowns
 from robustphase.rows import project
@@ -90,7 +90,7 @@ def comparison_pass(problem: Problem, signals: Array, backgrounds: Array, scales
 
     It is made in single precision: candidates need not be known better than to a thousandth.
     """
-    b, levels = backgrounds.astype(np.float32), problem.levels
+    b, levels, paired = backgrounds.astype(np.float32), problem.levels, problem.paired
     rounded = signals.astype(np.complex64 if np.iscomplexobj(signals) else np.float32)
 
     def kernel(block: Array, y: Array, density: Array, w: Array) -> Parts:
@@ -106,12 +106,13 @@ def comparison_pass(problem: Problem, signals: Array, backgrounds: Array, scales
         score = (w * np.log(ratio, out=ratio)).sum(axis=0, dtype=np.float64)
         pulling = weights * residuals
         mass, residual_sum = weights.sum(axis=0, dtype=np.float64), pulling.sum(axis=0, dtype=np.float64)
+        joint = joint_sums(weights, projections, energy, paired=paired)
         weights *= energy
         second = weights.sum(axis=0, dtype=np.float64)
         weights *= energy
         gradient = adjoint_block(rows, pulling * projections)
         fourth = weights.sum(axis=0, dtype=np.float64)
-        return Parts(sums=(gradient, mass, residual_sum, second, fourth, score), rows=(residuals,))
+        return Parts(sums=(gradient, mass, residual_sum, second, fourth, joint, score), rows=(residuals,))
 
     responses = np.clip(problem.responses, -STEPS.largest, STEPS.largest)
     per_row = [values.astype(np.float32) for values in (responses, problem.density, problem.weights)]
@@ -160,13 +161,18 @@ def weigh(problem: Problem, projections: Array, residuals: Array) -> Evaluation:
     return Evaluation(projections, residuals, weights, scales, log_ratio / problem.weights.sum(axis=0))
 
 
-def distinct_signals(signals: Array, scores: Array, most: int, apart: float) -> Array:
-    """Indices of the best candidates that differ from all better ones by a fraction ``apart`` of their norm, best first."""
+def distinct_signals(signals: Array, scores: Array, most: int, apart: float, *, paired: bool = False) -> Array:
+    """Indices of the best candidates that differ from all better ones by a fraction ``apart`` of their norm, best first.
+
+    With ``paired``, signals stand behind real rows, and a conjugate does not differ.
+    """
     kept: list[int] = []
     for index in np.argsort(-scores, kind="stable"):
         signal = signals[:, index]
         others = signals[:, kept]
         overlap = np.abs(others.conj().T @ signal)
+        if paired:
+            overlap = np.maximum(overlap, np.abs(others.T @ signal))
         distances = abs2(others).sum(axis=0) + abs2(signal).sum() - 2 * overlap
         if not (distances <= (apart**2) * abs2(signal).sum()).any():
             kept.append(int(index))

@@ -184,13 +184,19 @@ def fit_signals(problem: Problem, signals: Array, backgrounds: Array, scales: Ar
     noise = initial_model(scales, np.broadcast_to(problem.levels, scales.shape))
     state = State(signals, backgrounds, noise, cloud(problem, signals, scales))
     coarse = problem.floored(DENSITY.floor)
-    few = problem.source.shape[0] < FIT.few_samples * problem.source.shape[1]
+    few = exact_from_the_beginning(problem)
     arriving = Stopping(FIT.arrived, np.inf, FIT.arriving, FIT.arriving if few else 0)
     arrived = fit_likelihood(coarse, state, arriving, Free.SCALE)
     doubts = (1 - arrived.clean) * problem.weights
     fine = problem._replace(density=bad_density(problem.density, problem.responses, doubts)).floored(DENSITY.floor)
     fitted = refit(fine, arrived.state)
     return fitted._replace(moves=arrived.moves + fitted.moves), fine
+
+
+def exact_from_the_beginning(problem: Problem) -> bool:
+    """Whether steps need the sample's own moments: those of few samples, or of rows that are not normal, are others."""
+    m, n = problem.source.shape
+    return m < FIT.few_samples * n or not problem.normal
 
 
 def refit(problem: Problem, state: State) -> LikelihoodFit:
@@ -213,8 +219,8 @@ def fit_likelihood(problem: Problem, state: State, stopping: Stopping, free: Fre
         What of the noise model is fitted: nothing, its scale and the share of bad samples, or tails and skew too.
     """
     m, n = problem.source.shape
-    # Without enough samples their moments are too far from the population's for its Newton steps to converge.
-    few = m < FIT.few_samples * n
+    # Who asks for no exact steps at all gets the others, whatever the rows are.
+    few = exact_from_the_beginning(problem) and (stopping.exact_passes > 0 or problem.normal)
     population_passes = 0 if few else stopping.passes
     last_pass = stopping.exact_passes if few else stopping.passes + stopping.exact_passes
     whole, finished, memory = problem, _Finished(state, m), Anderson()

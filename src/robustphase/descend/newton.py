@@ -11,12 +11,14 @@ passes. Where samples are few, population moments are not good enough to end wit
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from robustphase.constants import derived, numeric
+from robustphase.population.real_rows import JointMoments, PairedCurvature
 from robustphase.problem import Problem
 from robustphase.rows import RowSource, adjoint, sweep
 from robustphase.rows.passes import abs2
@@ -48,6 +50,8 @@ class Moments(NamedTuple):
         ``Σ w r s a``: a fourth (a half, complex) of the negative gradient of the weighted squares.
     mass, residual_sum, second, fourth : ndarray of shape (k,)
         ``Σ w``, ``Σ w r``, ``Σ w |s|²`` and ``Σ w |s|⁴``.
+    joint : ndarray of shape (3, k), or (0, k)
+        ``Σ w s²``, ``Σ w |s|²s²`` and ``Σ w s⁴`` of complex signals behind real rows; of no use to others.
     """
 
     gradient: Array
@@ -55,6 +59,7 @@ class Moments(NamedTuple):
     residual_sum: Array
     second: Array
     fourth: Array
+    joint: Array = np.empty((0, 0))
 
 
 class Step(NamedTuple):
@@ -84,9 +89,28 @@ def newton_step(signals: Array, moments: Moments, *, fit_background: bool) -> St
     radial = np.maximum(2 * (fourth - profiled) / power, NEWTON.least_radial * power * mass)
     tangential, radial = np.maximum(tangential, NEWTON.least), np.maximum(radial, NEWTON.least)
     shifts = moments.residual_sum / mass if fit_background else np.zeros_like(mass)
+    if len(moments.joint):
+        curvature = PairedCurvature(
+            signals,
+            JointMoments(mass, second, fourth, *moments.joint),
+            profiled=fit_background,
+            least_across=NEWTON.least_tangential * power * mass,
+            least_along=NEWTON.least_radial * power * mass,
+        )
+        return Step(curvature.solve(moments.gradient, shifts), shifts)
     # A background that moves takes Σ w s a from the gradient; for the population that is a multiple of the signal.
     gradient = moments.gradient - signals * (shifts * second / power)
     return Step(inverse_curvature(signals, gradient, tangential, radial), shifts)
+
+
+def joint_sums(weights: Array, projections: Array, energy: Array, *, paired: bool) -> Array:
+    """``Σ w s²``, ``Σ w |s|²s²`` and ``Σ w s⁴``, shape (3, k), where complex signals stand behind real rows; else (0, k)."""
+    if not paired:
+        return np.empty((0, weights.shape[1]))
+    squares = projections * projections
+    weighted = weights * squares
+    sums = [np.sum(part, axis=0, dtype=np.complex128) for part in (weighted, weighted * energy, weighted * squares)]
+    return np.stack(sums)
 
 
 def inverse_curvature(signals: Array, vectors: Array, tangential: Array, radial: Array) -> Array:
@@ -129,9 +153,29 @@ def gauss_newton_step(
     scaled = shares * projections
     power, energy = np.maximum(abs2(signals).sum(axis=0), NEWTON.least), abs2(projections)
     second, fourth = (shares * energy).sum(axis=0), (shares * energy**2).sum(axis=0)
-    tangential = np.maximum((2.0 if np.iscomplexobj(signals) else 4.0) * second, NEWTON.least)
-    radial = np.maximum(4 * (fourth - (second**2 if fit_background else 0.0)) / power, NEWTON.least_radial * tangential)
     k = signals.shape[1]
+    precondition: Callable[[Array], Array]
+    if problem.paired:
+        joint = joint_sums(shares, projections, energy, paired=True)
+        inverse = PairedCurvature(
+            signals,
+            JointMoments(np.ones(k), second, fourth, *joint),
+            profiled=fit_background,
+            least_across=NEWTON.least_radial * second,
+            least_along=NEWTON.least_radial * second,
+        )
+
+        def precondition(vectors: Array) -> Array:
+            return inverse.solve(vectors) / 2
+
+    else:
+        tangential = np.maximum((2.0 if np.iscomplexobj(signals) else 4.0) * second, NEWTON.least)
+        spread = fourth - (second**2 if fit_background else 0.0)
+        radial = np.maximum(4 * spread / power, NEWTON.least_radial * tangential)
+
+        def precondition(vectors: Array) -> Array:
+            return inverse_curvature(signals, vectors, tangential, radial)
+
     if fit_background:
         mean_residual = (shares * residuals).sum(axis=0)
         # Subtracting the mean response of a direction to the background needs the second sum.
@@ -142,7 +186,7 @@ def gauss_newton_step(
         left, level = 2 * adjoint(source, scaled * residuals), np.zeros_like(signals)
 
     step, lowered = np.zeros_like(signals), np.zeros(k)
-    conditioned = inverse_curvature(signals, left, tangential, radial)
+    conditioned = precondition(left)
     direction, size = conditioned, np.vecdot(left.T, conditioned.T).real
     first = size
     for _ in range(most_inner):
@@ -153,7 +197,7 @@ def gauss_newton_step(
         # Samples without any weight have no curvature, and nothing to say.
         length = np.where(curvature > 0, size, 0.0) / np.maximum(curvature, _TINY)
         step, lowered, left = step + length * direction, lowered + length * raised, left - length * image
-        conditioned = inverse_curvature(signals, left, tangential, radial)
+        conditioned = precondition(left)
         new = np.vecdot(left.T, conditioned.T).real
         if not (new > tol * tol * first).any():
             break

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robustphase.constants import budget, derived
-from robustphase.descend.newton import NEWTON, Moments
+from robustphase.descend.newton import NEWTON, Moments, joint_sums
 from robustphase.likelihood import NoiseModel, e_step
 from robustphase.likelihood.noise_model import NOISE, Statistics
 from robustphase.problem import Problem, real_unknowns, select_columns
@@ -78,7 +78,7 @@ def likelihood_pass(problem: Problem, state: State) -> Evaluation:
     """The e-step, and the sums of objective, gradient and m-step: one pass."""
     signals, backgrounds, noise, spreads = state
     power = np.maximum(abs2(signals).sum(axis=0), NEWTON.least)
-    rates = spreads / power
+    rates, paired = spreads / power, problem.paired
 
     def kernel(block: Array, y: Array, density: Array, w: Array) -> Parts:
         projections = project_block(block, signals)
@@ -88,6 +88,7 @@ def likelihood_pass(problem: Problem, state: State) -> Evaluation:
         _, weights, spread_weights, statistics = e_step(residuals, rates * energy, density, w, noise)
         weights = np.multiply(weights, w, dtype=np.float64)
         mass = weights.sum(axis=0)
+        joint = joint_sums(weights, projections, energy, paired=paired)
         residuals *= weights
         residual_sum = residuals.sum(axis=0)
         # The variances of the predictions depend on the signal too.
@@ -97,7 +98,8 @@ def likelihood_pass(problem: Problem, state: State) -> Evaluation:
         weights *= energy
         second = weights.sum(axis=0)
         weights *= energy
-        sums = (adjoint_block(block, coefficients), mass, residual_sum, second, weights.sum(axis=0), *statistics)
+        fourth = weights.sum(axis=0)
+        sums = (adjoint_block(block, coefficients), mass, residual_sum, second, fourth, joint, *statistics)
         return Parts(sums=sums, rows=(projections,))
 
     k = signals.shape[1]
@@ -109,12 +111,12 @@ def likelihood_pass(problem: Problem, state: State) -> Evaluation:
     )
     suited: Kernel = InBulk(kernel) if k == 1 else in_slices(kernel, k)
     parts = problem.source.reduce(suited, per_row)
-    gradient, mass, residual_sum, second, fourth, *sums = parts.sums
+    gradient, mass, residual_sum, second, fourth, joint, *sums = parts.sums
     statistics = Statistics(*sums)
     gradient = gradient + signals * (noise.scales**2 * statistics.leverage / (2 * power))
     entropy = effective_unknowns(problem, signals) / 2 * np.log(np.maximum(spreads, _TINY))
     merit = (statistics.log_likelihood + entropy) / statistics.mass
-    return Evaluation(merit, Moments(gradient, mass, residual_sum, second, fourth), statistics, parts.rows[0])
+    return Evaluation(merit, Moments(gradient, mass, residual_sum, second, fourth, joint), statistics, parts.rows[0])
 
 
 def in_double(k: int) -> bool:

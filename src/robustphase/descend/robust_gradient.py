@@ -102,7 +102,13 @@ def robust_descent(start: Array, batches: Iterable[Samples], rule: DescentRule) 
             move = rule.step_size * gradient.location
         else:
             noise_mean: Any = "unknown" if rule.unknown_mean else "zero"
-            move = newton_step(x, gradient.location, noise_mean=noise_mean, max_relative_length=LONGEST_STEP)
+            move = newton_step(
+                x,
+                gradient.location,
+                noise_mean=noise_mean,
+                max_relative_length=LONGEST_STEP,
+                real_rows=samples.source.dtype.kind != "c",
+            )
         x = x - move
         yield DescentStep(x, move, gradient)
 

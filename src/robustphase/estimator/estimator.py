@@ -25,12 +25,13 @@ from robustphase.estimator.inputs import (
 from robustphase.estimator.scoring import explained
 from robustphase.estimator.standard_errors import FittedModel, sandwich
 from robustphase.estimator.streaming import batch_step
-from robustphase.initialise.start import whitened
+from robustphase.initialise.standardise import STANDARD, Standardised, standardised
 from robustphase.likelihood import NoiseModel
+from robustphase.population import PairedSignal
 from robustphase.problem import KEPT
 from robustphase.recover import Recovery
 from robustphase.recover.model_check import ModelCheck, ModelWarning, doubts
-from robustphase.rows import RowSource, project
+from robustphase.rows import MemoryRows, RowSource, project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
@@ -69,8 +70,12 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Most steps of a descent; the default engine has its own limits.
     tol : float, default=1e-6
         Stop the descent when a step is shorter than this fraction of the signal.
-    whiten : bool, default=False
-        The design is Gaussian with unknown covariance: estimate it robustly and whiten the covariates first.
+    field : {"auto", "real", "complex"}, default="auto"
+        Where the signal lives: ``"auto"`` follows the dtype of ``A``. A complex signal may stand behind real patterns; it and its
+        conjugate are the same signal then.
+    whiten : {"auto", True, False}, default="auto"
+        Standardise the second moment of the rows (scale, mean, covariance), robustly: where it is not the identity, always, or
+        never. Standard normal rows cost nothing. ``step="paper"`` and ``batches`` take the rows as they are unless told True.
     nonfinite : {"raise", "drop"}, default="raise"
         Samples with NaN or infinities: raise an error, or count them as contaminated. Finite numbers of any size are
         contamination, to be survived.
@@ -158,7 +163,8 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         delta: float = 0.01,
         max_iter: int = 50,
         tol: float = 1e-6,
-        whiten: bool = False,
+        field: str = "auto",
+        whiten: bool | str = "auto",
         nonfinite: str = "raise",
         random_state: Any = None,
         verbose: bool = False,
@@ -173,6 +179,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.delta = delta
         self.max_iter = max_iter
         self.tol = tol
+        self.field = field
         self.whiten = whiten
         self.nonfinite = nonfinite
         self.random_state = random_state
@@ -198,6 +205,8 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     _law_fitted: bool
     _doubted: str
     _seed: int
+    _standard: Standardised
+    _paired: bool
 
     def fit(self, A: Any, y: Any) -> RobustPhaseRetrieval:
         """Recover the signal behind ``y ≈ |A x|²``.
@@ -222,19 +231,22 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if samples.responses.ndim == 2:
             check_many_use(self)
         clock = clock.moved_to(samples.source) if samples.source is not source else clock
-        start = check_start(self.init, samples.source)
-        back, (samples, size) = None, in_ordinary_units(samples)
+        start = check_start(self.init, samples)
+        samples, size = in_ordinary_units(samples)
         if size != 1:
             clock = clock.moved_to(samples.source)
             start = start if start is None else size * start
-        if self.whiten:
-            samples, back = whitened(samples, level)
+        with single_threaded_blas():
+            standard = standardised(samples, self.whiten, level)
+        if standard.changes:
+            samples = standard.samples
             clock = clock.moved_to(samples.source)
-            start = start if start is None else np.linalg.solve(back, start)
+            start = start if start is None else standard.there(start[:, np.newaxis])[:, 0]
         self.history_ = []
         with single_threaded_blas():
-            fitted = fit(samples, start, self._settings(level), clock, self._note)
-        self._copy(fitted, back, size, one=samples.responses.ndim == 1)
+            fitted = fit(standard.samples, start, self._settings(level), clock, self._note)
+        self._paired = samples.paired
+        self._copy(fitted, standard, size, one=samples.responses.ndim == 1)
         self.batches_seen_ = 1
         self.n_iter_ = len(self.history_)
         if fitted.message:
@@ -272,6 +284,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_operator_use(self, samples, method="partial_fit")
         samples, size = in_ordinary_units(samples)
         self.signal_, self.initial_signal_ = size * self.signal_, size * self.initial_signal_
+        samples = self._as_at_first(samples)
         clock, settings = Clock(samples.source), self._settings(level)
         used = self.contamination_ if isinstance(level, str) else level
         self.batches_seen_ += 1
@@ -281,11 +294,27 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             else:
                 self._averaged_step(samples, used, settings, clock)
         finally:
-            self.signal_, self.initial_signal_ = self.signal_ / size, self.initial_signal_ / size
+            self.signal_, self.initial_signal_ = (
+                self._marked(self._standard.back(np.asarray(s)[:, np.newaxis])[:, 0] / size)
+                for s in (self.signal_, self.initial_signal_)
+            )
         self._law_fitted = False
         del self.history_[:-LONGEST_HISTORY]
         self.n_iter_ += 1
         return self
+
+    def _as_at_first(self, samples: Samples) -> Samples:
+        """A batch with rows changed as those of the first were, and the signals with them."""
+        for change in self._standard.changes:
+            samples = samples._replace(source=change.rows(samples.source))
+        self.signal_, self.initial_signal_ = (
+            self._standard.there(np.asarray(s)[:, np.newaxis])[:, 0] for s in (self.signal_, self.initial_signal_)
+        )
+        return samples._replace(normal=self._standard.samples.normal)
+
+    def _marked(self, signals: Array) -> Array:
+        """Signals that know whether their conjugates are the same."""
+        return signals.view(PairedSignal) if self._paired else signals
 
     def predict(self, A: Any) -> Array:
         """Expected responses ``|A x|² + noise mean``.
@@ -305,7 +334,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         source, hidden = hide_nonfinite(source, self.nonfinite)
         # What is expected of a huge row may be more than a double can hold, and infinite then.
         with np.errstate(over="ignore"):
-            expected: Array = abs2(project(source, self.signal_.T)) + self.noise_mean_
+            expected: Array = abs2(project(source, np.asarray(self.signal_).T)) + self.noise_mean_
         expected[hidden] = np.nan
         return expected
 
@@ -380,7 +409,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _standard_errors(self, source: RowSource, responses: Array) -> Array:
         """The same for rows and responses of which those that cannot be computed with are zero already: two passes."""
-        if source.dtype.kind == "c":
+        if np.iscomplexobj(self.signal_):
             raise ValueError(
                 "standard errors are for real data: the phase of a complex signal is arbitrary, so its entries have no "
                 "error of their own. Compare fits to resampled rows after aligning their phases."
@@ -409,7 +438,17 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} requires y to be passed, but the target y is None: one response for every row of A."
             )
         source = open_rows(A) if source is None else source
-        samples = check_samples(source, open_responses(y), nonfinite=self.nonfinite, enough=enough, many=many)
+        # Only the engine asks for standard rows; the paper's steps take them as they are.
+        looking = self.whiten == "auto" and self.step == "newton" and self.batches == 1
+        samples = check_samples(
+            source,
+            open_responses(y),
+            nonfinite=self.nonfinite,
+            enough=enough,
+            many=many,
+            field=self.field,
+            look=STANDARD.rows if looking else 0,
+        )
         validate_data(self, _named(A, source), reset=reset, skip_check_array=True)
         return samples
 
@@ -425,16 +464,17 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             "max_iter",
             "tol",
             "whiten",
+            "field",
         )
         return Settings(contamination=level, seed=self._seed, **{name: getattr(self, name) for name in names})
 
-    def _copy(self, fitted: Fitted, back: Array | None, size: float, *, one: bool) -> None:
+    def _copy(self, fitted: Fitted, standard: Standardised, size: float, *, one: bool) -> None:
         """Take over what was found, in the units of the rows; for one signal without the axis of the signals."""
         found: Recovery = fitted.recovery
-        signals, initial = fitted.signals, found.initial_signals
-        if back is not None:
-            signals, initial = back @ signals, back @ initial
-        signals, initial = signals / size, initial / size
+        radii = standard.radii(fitted.signals, fitted.radii)
+        signals, initial = (self._marked(standard.back(s) / size) for s in (fitted.signals, found.initial_signals))
+        # The changes are wanted again where batches follow, the rows are not.
+        self._standard = standard._replace(samples=_without_rows(standard.samples))
 
         def plain(values: Array) -> Any:
             first = values[..., 0]
@@ -445,7 +485,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         # Without weights of its own for any signal, one column serves all of them.
         self.covariate_weights_ = plain(found.covariate_weights)
         self._probabilities = plain(found.probabilities)
-        self.contamination_, self.certificate_ = plain(fitted.levels), plain(fitted.radii)
+        self.contamination_, self.certificate_ = plain(fitted.levels), plain(radii)
         self.noise_mean_, self.residual_centre_ = plain(fitted.noise_means), plain(found.backgrounds)
         self.noise_model_ = NoiseModel(*(plain(part) for part in found.noise))
         self.noise_scale_ = plain(found.noise.scales)
@@ -463,7 +503,8 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.weights_, self.covariate_weights_ = asked.weights[:, 0], asked.covariate_weights[:, 0]
         certificates, means = certified(samples, signal[:, np.newaxis], asked.weights, np.array([level]), settings)
         self.noise_mean_ += gain * (float(means[0]) - self.noise_mean_)
-        self.signal_, self.certificate_ = certificates.signals[:, 0], float(certificates.radii[0])
+        self.signal_ = certificates.signals[:, 0]
+        self.certificate_ = float(self._standard.radii(certificates.signals, certificates.radii)[0])
         self._note(certificate_record(certificates, clock)._replace(stage="descent"))
 
     def _published_step(self, samples: Samples, level: float, settings: Settings, clock: Clock) -> None:
@@ -493,6 +534,14 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tags.regressor_tags.poor_score = True
         tags.input_tags.allow_nan = self.nonfinite == "drop"
         return tags
+
+
+def _without_rows(samples: Samples) -> Samples:
+    """What is remembered of the samples of a fit."""
+    nothing = np.empty(0)
+    return samples._replace(
+        source=MemoryRows(np.empty((0, samples.source.shape[1]))), responses=nothing, dropped=nothing
+    )
 
 
 def _named(A: Any, source: Any) -> Any:

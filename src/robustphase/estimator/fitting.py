@@ -61,7 +61,8 @@ class Settings:
     delta: float
     max_iter: int
     tol: float
-    whiten: bool
+    whiten: bool | str
+    field: str
     seed: int
 
     @property
@@ -167,7 +168,13 @@ def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fi
         seed=settings.seed,
     )
     nothing = _without_signal(responses, fitted.signals)
-    told = Told(settings.contamination, settings.whiten, is_complex, settings.unknown_mean, rough=not settings.polish)
+    told = Told(
+        settings.contamination,
+        settings.whiten is not False,
+        is_complex,
+        settings.unknown_mean,
+        rough=not settings.polish,
+    )
     checks = tuple(
         check_model(one, design, told, no_signal=bool(none)) for one, none in zip(figures, nothing, strict=True)
     )
@@ -225,7 +232,7 @@ def _by_engine(samples: Samples, start: Array | None, settings: Settings, clock:
         elif nothing[0]:
             message = nothing_advice()
         else:
-            message = engine_advice(settings.contamination, found, *samples.source.shape, settings.whiten)
+            message = engine_advice(settings.contamination, found, *samples.source.shape, settings.whiten is True)
     return replace(
         fitted,
         signals=np.where(nothing, 0.0, fitted.signals),
@@ -369,8 +376,10 @@ def _find_start(samples: Samples, level: float | str, settings: Settings) -> Arr
         settings.noise_mean,
         settings.init,
         delta=settings.delta,
+        whiten=False,
         nonfinite="drop",
         random_state=settings.seed,
+        field="complex" if samples.paired else "auto",
     ).signal
 
 

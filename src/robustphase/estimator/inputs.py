@@ -15,12 +15,13 @@ from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
 from robustphase.initialise.start import METHODS as STARTS
+from robustphase.initialise.start import check_whiten
 from robustphase.means import METHODS as MEAN_ESTIMATORS
 from robustphase.rows import OperatorRows, RowSource, as_source
 from robustphase.rows.opening import as_array
 from robustphase.rows.operators import is_operator
 from robustphase.rows.source import Array
-from robustphase.validation import NONFINITE, Samples, check_choice, check_contamination, check_fraction
+from robustphase.validation import FIELDS, NONFINITE, Samples, check_choice, check_contamination, check_fraction
 
 
 def open_rows(A: Any) -> RowSource:
@@ -55,7 +56,7 @@ def check_operator_use(estimator: Any, samples: Samples, *, method: str = "fit")
     refused = (
         (method != "fit", f"{method} takes arrays: a batch is screened row by row. Fit the whole operator"),
         (samples.responses.ndim == 2, "many signals share a screening of rows. Fit the columns of y one by one"),
-        (estimator.whiten, "whiten=True estimates the covariance of rows. Pass whiten=False"),
+        (estimator.whiten is True, "whiten=True estimates the covariance of rows. Pass whiten=False"),
         (estimator.step != "newton", f'step={estimator.step!r} needs robust means of rows. Pass step="newton"'),
         (estimator.batches != 1, f"batches={estimator.batches} cuts out rows. Pass batches=1"),
         (
@@ -141,8 +142,10 @@ def check_parameters(estimator: Any) -> float | str:
         ("mean_estimator", tuple(MEAN_ESTIMATORS)),
         ("step", ("newton", "paper")),
         ("nonfinite", NONFINITE),
+        ("field", FIELDS),
     ):
         check_choice(name, getattr(estimator, name), choices)
+    check_whiten(estimator.whiten)
     check_fraction("delta", estimator.delta)
     for name in ("batches", "max_iter"):
         value = getattr(estimator, name)
@@ -154,21 +157,27 @@ def check_parameters(estimator: Any) -> float | str:
     return level
 
 
-def check_start(init: Any, source: RowSource) -> Array | None:
+def check_start(init: Any, samples: Samples) -> Array | None:
     """The starting point, if one was given."""
     if isinstance(init, str):
         return None
+    source = samples.source
     start, n = np.asarray(init), source.shape[1]
     if start.shape != (n,) or start.dtype.kind not in "fciub":
         raise ValueError(
             f"init must be one of {', '.join(map(repr, STARTS))} or an array of {n} numbers, one per column of A, "
             f"got an array of shape {start.shape} and dtype {start.dtype}."
         )
-    if start.dtype.kind == "c" and source.dtype.kind != "c":
-        raise ValueError("init is complex but A is real. Pass init.real, or complex rows.")
+    if start.dtype.kind == "c" and source.dtype.kind != "c" and not samples.paired:
+        raise ValueError('init is complex but A is real. Pass init.real, or field="complex".')
+    if samples.paired and not np.any(start.imag):
+        raise ValueError(
+            'field="complex" behind real rows, but init is real: from there no step leads to an imaginary part. Pass a complex '
+            'init, or init="auto".'
+        )
     if not np.isfinite(start).all() or not np.any(start):
         raise ValueError("init must be finite and not zero: at zero the gradient vanishes and there is no way to go.")
-    return start.astype(np.result_type(source.dtype, np.float64))
+    return start.astype(np.result_type(source.dtype, np.complex128 if samples.paired else np.float64))
 
 
 def as_seed(random_state: Any) -> int:

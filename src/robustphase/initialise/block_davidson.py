@@ -14,14 +14,14 @@ any weighting costs nothing, and what one group finds helps all others.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from robustphase.constants import budget, empirical, numeric
 from robustphase.initialise.screening import SCREENING, largest_energy, screen_directions
-from robustphase.rows import RowSource
+from robustphase.rows import RowSource, ScaledRows
 from robustphase.rows.passes import in_single_precision, multiply_block
 from robustphase.rows.source import Array, Parts
 from robustphase.rows.threads import scratch
@@ -51,6 +51,10 @@ class SearchOptions:
     learners: int = budget(10, "directions that learn a weighting of their own: the most unusual ones")
     same_before: float = numeric(0.9, "cosine above which two directions are the same before learning")
     same_after: float = numeric(0.95, "and after")
+    of_pairs: int = budget(3, "eigenvectors of a weighting that are paired, for complex signals behind real rows")
+    least_part: float = numeric(
+        0.05, "least squared length of the second of a pair over the first: from zero a descent would not leave"
+    )
     negligible: float = numeric(1e-8, "what is smaller, relative to the vectors it comes from, is rounding")
 
 
@@ -83,6 +87,8 @@ def candidate_directions(
     weights: Array,
     *,
     screen: bool,
+    paired: bool = False,
+    normal: bool = True,
     seed: int = 0,
 ) -> tuple[Array, Array]:
     """Unit vectors, one of which should point along the signal; and the weights that were used.
@@ -98,6 +104,10 @@ def candidate_directions(
     screen : bool
         Whether rows may be weighed down. That is done only if some direction has more energy than chance allows, which shows
         here without a pass of its own; the search then begins anew.
+    paired : bool, default=False
+        The rows are real and the signal is complex: complex unit vectors are wanted.
+    normal : bool, default=True
+        Whether the rows are standard normal.
     seed : int, default=0
         For the first guesses.
 
@@ -109,8 +119,9 @@ def candidate_directions(
         The weights given, or better ones.
     """
     space, weightings = grow_space(source, responses, weights, seed)
-    if screen and space.strongest > largest_energy(source.shape[1], weights):
-        weights = screen_directions(source, weights, seed=seed)
+    squares = ScaledRows(source).squared_distances() if screen and not normal else None
+    if screen and space.strongest > largest_energy(source.shape[1], weights, squares):
+        weights = screen_directions(source, weights, normal=normal, seed=seed)
         space, weightings = grow_space(source, responses, weights, seed)
     found = extreme_ritz_pairs(space, weightings, SEARCH.per_group)
     coordinates = found.coordinates[:, np.argsort(-found.strengths)]
@@ -124,6 +135,10 @@ def candidate_directions(
         learners, _ = learn_weightings(space, space.extended(learners))
         coordinates = space.extended(coordinates)
     learners = learners[:, distinct_directions(learners, SEARCH.same_after)]
+    if paired:
+        learned = _learned(space, learners, space.small @ learners).T
+        pairs = paired_directions(space, np.vstack((learned, weightings[:-1])))
+        return space.basis @ pairs[:, distinct_directions(pairs, SEARCH.same_after, paired=True)], weights
     everything = np.hstack((learners, coordinates))
     return space.basis @ everything[:, distinct_directions(everything, SEARCH.same_after)], weights
 
@@ -292,6 +307,29 @@ def learn_weightings(space: Space, coordinates: Array) -> tuple[Array, Array]:
     return coordinates, images - space.basis @ (space.basis.conj().T @ images)
 
 
+def paired_directions(space: Space, weightings: Array) -> Array:
+    """Coordinates of complex unit vectors, shape (p, k), for signals behind real rows: those of every weighting side by side.
+
+    Energy is unusual along the real and along the imaginary part of such a signal, and in the phase in which they are orthogonal
+    both are eigenvectors, with eigenvalues that go with their squared lengths. So two eigenvectors make a candidate. An adversary
+    may own one of the leading ones, hence all pairs of the leading three, and of the best of these first.
+    """
+    small = np.tensordot(weightings, space.small, 1)
+    values, vectors = np.linalg.eigh(small)
+    # Samples with small responses have too little energy along a signal, those with large ones too much.
+    flipped = -values[:, 0] > values[:, -1]
+    values = np.where(flipped[:, np.newaxis], -values, values[:, ::-1])[:, : SEARCH.of_pairs]
+    vectors = np.where(flipped[:, np.newaxis, np.newaxis], vectors, vectors[:, :, ::-1])[:, :, : SEARCH.of_pairs]
+    lengths = np.sqrt(np.maximum(values, SEARCH.least_part * np.maximum(values[:, :1], _TINY)))
+    scaled = vectors * lengths[:, np.newaxis, :]
+    pairs = [scaled[:, :, i] + 1j * scaled[:, :, j] for i, j in combinations(range(scaled.shape[2]), 2)]
+    if not pairs:
+        return np.ones((small.shape[1], 1), np.complex128)
+    found: Array = np.concatenate(pairs).T
+    found /= np.maximum(np.linalg.norm(found, axis=0), _TINY)
+    return found
+
+
 def _learned(space: Space, coordinates: Array, parts: Array) -> Array:
     """Share of each bin times its energy along each direction against the average energy, shape (bins, k)."""
     energies = np.einsum("pk,bpk->bk", coordinates.conj(), parts).real
@@ -299,9 +337,11 @@ def _learned(space: Space, coordinates: Array, parts: Array) -> Array:
     return learned
 
 
-def distinct_directions(vectors: Array, same: float) -> list[int]:
-    """Indices of directions that differ from all earlier ones: cosine below ``same``."""
+def distinct_directions(vectors: Array, same: float, *, paired: bool = False) -> list[int]:
+    """Indices of directions that differ from all earlier ones: cosine below ``same``, with ``paired`` also of the conjugate."""
     cosines = np.abs(vectors.conj().T @ vectors)
+    if paired:
+        cosines = np.maximum(cosines, np.abs(vectors.T @ vectors))
     kept: list[int] = []
     for index in range(vectors.shape[1]):
         if not kept or cosines[index, kept].max() < same:

@@ -90,7 +90,8 @@ def operator_directions(problem: Problem, *, seed: int = 0) -> Array:
     bins of the ranks, and is sought again with that. It sharpens the right ones, and tells a part of the ranks that was spoilt.
     """
     source, responses, weights = problem.source, problem.responses[:, 0], problem.weights[:, 0]
-    functions = rank_functions(responses, weights, source.shape[1], source.dtype.kind == "c")
+    is_complex = source.dtype.kind == "c" or problem.paired
+    functions = rank_functions(responses, weights, source.shape[1], is_complex)
     directions = leading_directions(source, functions, random_guesses(source, functions.shape[1], seed)).vectors
     directions = directions[:, distinct_directions(directions, SPECTRA.same)]
     binned, learners = rank_bins(responses, weights), directions
@@ -99,8 +100,27 @@ def operator_directions(problem: Problem, *, seed: int = 0) -> Array:
         before, learners = learners, leading_directions(source, learned, learners).vectors
         if (np.abs(np.vecdot(before.T, learners.T)) > SPECTRA.settled_cosine).all():
             break
+    if problem.paired:
+        learned = learned_functions(project(source, learners), binned, weights)
+        pairs = with_partners(source, learned, learners, seed=seed)
+        return pairs[:, distinct_directions(pairs, SPECTRA.same, paired=True)]
     everything = np.hstack((learners, directions))
     return everything[:, distinct_directions(everything, SPECTRA.same)]
+
+
+def with_partners(
+    source: RowSource, weightings: Array, leading: Array, *, most: int | None = None, seed: int = 0
+) -> Array:
+    """Complex unit vectors, shape (n, k), of signals behind real rows, from the leading eigenvectors of their weightings.
+
+    The imaginary part of each is the second eigenvector; squared lengths go with the eigenvalues.
+    """
+    first = _unit(leading)
+    m, guesses = source.shape[0], random_guesses(source, leading.shape[1], seed + 1)
+    strengths = np.vecdot(first.T, (_products(source, first, weightings) / m).T).real
+    second = leading_directions(source, weightings, guesses, most=most, beside=first)
+    shares = np.clip(second.strengths / np.maximum(strengths, _TINY), SEARCH.least_part, 1.0)
+    return _unit(first + 1j * np.sqrt(shares) * second.vectors)
 
 
 def random_guesses(source: RowSource, count: int, seed: int) -> Array:
@@ -147,15 +167,22 @@ def rank_functions(responses: Array, weights: Array, n: int, is_complex: bool) -
     return functions
 
 
-def leading_directions(source: RowSource, weightings: Array, guesses: Array, *, most: int | None = None) -> Directions:
+def leading_directions(
+    source: RowSource, weightings: Array, guesses: Array, *, most: int | None = None, beside: Array | None = None
+) -> Directions:
     """Leading eigenvectors of ``Σ_j t_j a_j a_jᴴ / m`` for each column t of the weightings, from ``guesses`` (n, k).
 
     By Knyazev's locally optimal conjugate gradients (2001): the best vector in the span of the present one, its residual and the
     last step. That needs three vectors per weighting whatever the number of steps, and one pass per step for all of them.
+    With unit vectors ``beside`` (n, k), the leading ones among those orthogonal to them.
     """
     m, n = source.shape
-    vectors = _unit(guesses)
-    images = _products(source, vectors, weightings) / m
+
+    def inside(vectors: Array) -> Array:
+        return vectors if beside is None else vectors - beside * np.vecdot(beside.T, vectors.T)
+
+    vectors = _unit(inside(guesses))
+    images = inside(_products(source, vectors, weightings) / m)
     steps = step_images = np.zeros_like(vectors)
     for _ in range(SPECTRA.steps if most is None else most):
         values = np.vecdot(vectors.T, images.T).real
@@ -164,7 +191,7 @@ def leading_directions(source: RowSource, weightings: Array, guesses: Array, *, 
             break
         residuals = _unit(residuals - vectors * np.vecdot(vectors.T, residuals.T))
         spanned = np.stack((vectors, residuals, steps))
-        multiplied = np.stack((images, _products(source, residuals, weightings) / m, step_images))
+        multiplied = np.stack((images, inside(_products(source, residuals, weightings) / m), step_images))
         mixtures = _best_mixtures(spanned, multiplied)
         steps, step_images = (np.einsum("dk,dnk->nk", mixtures[1:], parts[1:]) for parts in (spanned, multiplied))
         vectors, images = vectors * mixtures[0] + steps, images * mixtures[0] + step_images

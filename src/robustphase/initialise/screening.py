@@ -15,7 +15,7 @@ from scipy.special import erfcinv, ndtri
 
 from robustphase.constants import budget, derived, empirical
 from robustphase.means.directions import real_columns, worst_directions
-from robustphase.rows import RowSource, ScaledRows
+from robustphase.rows import RowSource, ScaledRows, project
 from robustphase.rows.source import Array
 
 
@@ -35,15 +35,17 @@ class ScreeningOptions:
     cold_depth: int = budget(4, "passes that look for them from scratch")
     warm_depth: int = budget(3, "and once they have been found")
     rounds: int = budget(6, "most rounds of weighing down")
+    grid: int = budget(60, "points at which the edge of the spectrum is sought")
 
 
 SCREENING = ScreeningOptions()
 
 
-def plausible_rows(source: RowSource, usable: Array) -> tuple[Array, bool]:
+def plausible_rows(source: RowSource, usable: Array, *, normal: bool = True) -> tuple[Array, bool]:
     """Weight 1 for usable rows of possible length; and whether most are, else all usable ones count and a warning says so."""
     lengths = ScaledRows(source).squared_distances()
-    ordinary = usable & ordinary_lengths(lengths, source.shape[1], source.dtype.kind == "c")
+    possible = ordinary_lengths if normal else usual_lengths
+    ordinary = usable & possible(lengths, source.shape[1], source.dtype.kind == "c")
     if ordinary.sum() < 0.5 * usable.sum():
         warnings.warn(
             "more than half of the rows of A have lengths that standard normal vectors cannot have, so the covariates are "
@@ -55,27 +57,43 @@ def plausible_rows(source: RowSource, usable: Array) -> tuple[Array, bool]:
     return ordinary.astype(np.float64), True
 
 
-def screen_directions(source: RowSource, weights: Array, *, seed: int = 0) -> Array:
-    """Weigh down rows along directions of too much energy, round by round."""
+def screen_directions(source: RowSource, weights: Array, *, normal: bool = True, seed: int = 0) -> Array:
+    """Weigh down rows along directions of too much energy, round by round.
+
+    Where rows are not normal, their projections are compared with those on directions of no meaning.
+    """
+    reference = None if normal else reference_law(source, weights, seed=seed)
     n, view, is_complex = source.shape[1], ScaledRows(source), source.dtype.kind == "c"
     guess = np.random.default_rng(seed).standard_normal((n, min(SCREENING.directions, n)))
     depth, centre = SCREENING.cold_depth, np.zeros(n)
+    squares = None if normal else view.squared_distances()
     for _ in range(SCREENING.rounds):
         strongest = worst_directions(view, weights, centre, guess, depth)
-        hot = strongest.variances > largest_energy(n, weights)
+        hot = strongest.variances > largest_energy(n, weights, squares)
         if not hot.any():
             break
         # The real and the imaginary part of a complex projection have half the variance each.
         columns = real_columns(strongest.projections[:, hot]) * (np.sqrt(2.0) if is_complex else 1.0)
         for column in columns.T:
-            weights = match_normal(column, weights)
+            weights = match_normal(column, weights, reference)
         guess, depth = strongest.vectors, SCREENING.warm_depth
     return weights
 
 
-def largest_energy(n: int, weights: Array) -> float:
-    """Mean energy along a direction that weighted rows of N(0, I) do not exceed: the edge of Marchenko and Pastur."""
-    return float(SCREENING.above_edge * (1 + np.sqrt(n * (weights @ weights)) / weights.sum()) ** 2)
+def largest_energy(n: int, weights: Array, squares: Array | None = None) -> float:
+    """Mean energy along a direction that weighted rows of N(0, I) do not exceed: the edge of Marchenko and Pastur.
+
+    For rows of these squared lengths, in directions of no preference, the edge is that of Silverstein's equation: the least of
+    ``1/t + mean h/(1 − c h t)`` over ``0 < t < 1/(c max h)``, with squared lengths h over n and c unknowns per row.
+    """
+    if squares is None:
+        return float(SCREENING.above_edge * (1 + np.sqrt(n * (weights @ weights)) / weights.sum()) ** 2)
+    used = weights > 0
+    h = weights[used] * squares[used] / (n * weights[used].mean())
+    c = n / h.size
+    t = np.linspace(0, 1 / (c * float(h.max())), SCREENING.grid + 2)[1:-1]
+    edges = 1 / t + np.array([float(np.mean(h / (1 - c * h * one))) for one in t])
+    return float(SCREENING.above_edge * edges.min())
 
 
 def ordinary_lengths(squares: Array, n: int, is_complex: bool) -> Array:
@@ -89,10 +107,40 @@ def ordinary_lengths(squares: Array, n: int, is_complex: bool) -> Array:
     return ordinary
 
 
-def match_normal(projections: Array, weights: Array) -> Array:
-    """Weigh down the ranges of ``|t|`` that hold clearly more mass than a standard normal variable would."""
+def usual_lengths(squares: Array, n: int, is_complex: bool) -> Array:
+    """Which squared lengths are possible in a design that is not normal: those of its own law, in logarithms.
+
+    Lengths that vary less than those of normal rows may vary as much; those that vary more have heavy tails, and logarithms of
+    lengths are about normal.
+    """
+    degrees = 2 * n if is_complex else n
+    positive = squares[squares > 0]
+    if not positive.size:
+        return np.zeros(squares.size, bool)
+    centre = float(np.median(np.log(positive)))
+    spread = 1.4826 * float(np.median(np.abs(np.log(positive) - centre)))
+    limit = -float(ndtri(SCREENING.false_alarms / (2 * max(squares.size, 1))))
+    with np.errstate(divide="ignore"):
+        usual: Array = np.abs(np.log(squares) - centre) < limit * max(spread, float(np.sqrt(2 / degrees)))
+    return usual
+
+
+def reference_law(source: RowSource, weights: Array, *, seed: int) -> Array:
+    """Sizes that projections on random directions exceed with the tail probabilities of the ranges, shape (tails,)."""
+    n, count = source.shape[1], SCREENING.directions
+    vectors = np.random.default_rng(seed + 1).standard_normal((n, count))
+    projections = project(source, vectors / np.linalg.norm(vectors, axis=0))[weights > 0]
+    sizes = np.abs(real_columns(projections) * (np.sqrt(2.0) if np.iscomplexobj(projections) else 1.0))
+    edges: Array = np.quantile(sizes, 1 - np.array(SCREENING.tails))
+    return edges
+
+
+def match_normal(projections: Array, weights: Array, reference: Array | None = None) -> Array:
+    """Weigh down the ranges of ``|t|`` that hold clearly more mass than a standard normal variable, or the reference, has."""
     tails = np.array(SCREENING.tails)
-    edges = np.append(np.sqrt(2) * erfcinv(tails), np.inf)
+    normal = np.sqrt(2) * erfcinv(tails)
+    # Few distinct values may give all of them to one range; a normal variable has them apart.
+    edges = np.append(normal if reference is None else np.maximum(normal, reference), np.inf)
     ranges = np.clip(np.searchsorted(edges, np.abs(projections), side="right") - 1, 0, tails.size - 1)
     observed = np.bincount(ranges, weights, tails.size)
     expected = -np.diff(np.append(tails, 0.0)) * weights.sum()

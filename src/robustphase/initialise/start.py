@@ -28,14 +28,15 @@ from robustphase.initialise.rank_spectra import (
     monotone_weightings,
     operator_directions,
     random_guesses,
+    with_partners,
 )
 from robustphase.initialise.screening import plausible_rows, screen_directions
+from robustphase.initialise.standardise import STANDARD, standardised
 from robustphase.likelihood.comparison import comparison_floor
 from robustphase.problem import Candidates, Problem, assumed_level, build_problem
-from robustphase.rows import OperatorRows, RowSource, TransformedRows, sweep
+from robustphase.rows import OperatorRows, RowSource, sweep
 from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
-from robustphase.spectra.covariance import Centred, covariance_of, whitener
 from robustphase.validation import Samples, check_choice, check_contamination, check_samples, in_ordinary_units
 
 METHODS = ("auto", "mean", "covariance", "spectral")
@@ -87,10 +88,11 @@ def spectral_init(
     noise_mean: str = "zero",
     method: str = "auto",
     *,
-    whiten: bool = False,
+    whiten: bool | str = "auto",
     delta: float = 0.01,
     nonfinite: str = "raise",
     random_state: int = 0,
+    field: str = "auto",
 ) -> StartResult:
     """A starting point for the descent, with its evidence.
 
@@ -107,9 +109,8 @@ def spectral_init(
     method : {"auto", "mean", "covariance", "spectral"}, default="auto"
         The default start; the two configurations of the paper's Procedure 1 (or 3, for an unknown mean); or the plain
         spectral start without any robustness.
-    whiten : bool, default=False
-        The design is Gaussian but neither centred scale nor covariance are known: estimate the covariance robustly and
-        whiten the rows first.
+    whiten : {"auto", True, False}, default="auto"
+        Standardise the second moment of the rows (scale, mean, covariance) where it is not the identity, always, or never.
     delta : float, default=0.01
         Confidence parameter of the paper's procedures.
     nonfinite : {"raise", "drop"}, default="raise"
@@ -117,6 +118,8 @@ def spectral_init(
         with always are.
     random_state : int, default=0
         Seed for first guesses and subsamples.
+    field : {"auto", "real", "complex"}, default="auto"
+        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------
@@ -125,8 +128,12 @@ def spectral_init(
     level = check_contamination(contamination, allow_auto=True)
     check_choice("noise_mean", noise_mean, ("zero", "unknown"))
     check_choice("method", method, METHODS)
-    samples, size = in_ordinary_units(check_samples(A, y, nonfinite=nonfinite))
-    samples, back = whitened(samples, level) if whiten else (samples, None)
+    check_whiten(whiten)
+    looking = STANDARD.rows if whiten == "auto" and method == "auto" else 0
+    samples, size = in_ordinary_units(check_samples(A, y, nonfinite=nonfinite, field=field, look=looking))
+    # The paper's procedures and the plain start are for the rows as they are, unless told otherwise.
+    standard = standardised(samples, whiten, level)
+    samples = standard.samples
     unknown = noise_mean == "unknown"
     if method == "auto":
         with single_threaded_blas():
@@ -140,9 +147,7 @@ def spectral_init(
         used = assumed_level(level) if isinstance(level, str) else level
         signal, weights = _single_start(samples, used, unknown, method, delta)
         signals, backgrounds, scores = signal[:, np.newaxis], np.zeros(1), np.zeros(1)
-    if back is not None:
-        signals = back @ signals
-    signals = signals / size
+    signals = standard.back(signals) / size
     return StartResult(signals[:, 0], signals.T, scores, backgrounds, weights, used)
 
 
@@ -171,14 +176,16 @@ def screened_problem(
     if isinstance(samples.source, OperatorRows):
         weights, screenable = np.asarray(usable, np.float64), False
     else:
-        weights, screenable = plausible_rows(samples.source, usable)
+        weights, screenable = plausible_rows(samples.source, usable, normal=samples.normal)
         if thorough and screenable:
-            weights, screenable = screen_directions(samples.source, weights, seed=seed), False
+            weights, screenable = screen_directions(samples.source, weights, normal=samples.normal, seed=seed), False
     per_column = (
         weights[:, np.newaxis] * ~dropped if responses.shape[1] > 1 and dropped.any() else weights[:, np.newaxis]
     )
     levels = np.full(responses.shape[1], assumed_level(contamination))
-    problem = build_problem(samples.source, responses, per_column, levels, unknown_mean=unknown_mean)
+    problem = build_problem(
+        samples.source, responses, per_column, levels, unknown_mean=unknown_mean, paired=samples.paired
+    )._replace(normal=samples.normal)
     return problem, screenable
 
 
@@ -189,7 +196,13 @@ def broad_start(problem: Problem, *, screen: bool, seed: int = 0) -> tuple[Probl
     the screening costs nothing.
     """
     directions, weights = candidate_directions(
-        problem.source, problem.responses[:, 0], problem.weights[:, 0], screen=screen, seed=seed
+        problem.source,
+        problem.responses[:, 0],
+        problem.weights[:, 0],
+        screen=screen,
+        paired=problem.paired,
+        normal=problem.normal,
+        seed=seed,
     )
     problem = problem._replace(weights=weights[:, np.newaxis])
     full, shrunken = profile_norms(problem.floored(comparison_floor(problem.levels)), directions, seed=seed)
@@ -200,7 +213,11 @@ def broad_start(problem: Problem, *, screen: bool, seed: int = 0) -> tuple[Probl
 def shared_start(problem: Problem, *, seed: int = 0) -> tuple[Candidates, Directions]:
     """One candidate for every signal, and the directions they came from."""
     found = unusual_directions(problem, problem.responses, seed=seed)
-    return profile_full_norms(problem.floored(comparison_floor(problem.levels)), found.vectors, seed=seed), found
+    vectors = found.vectors
+    if problem.paired:
+        weightings = monotone_weightings(problem.responses, problem.weights)
+        vectors = with_partners(problem.source, weightings, vectors, most=SPECTRA.steps_of_many, seed=seed)
+    return profile_full_norms(problem.floored(comparison_floor(problem.levels)), vectors, seed=seed), found
 
 
 def unusual_directions(problem: Problem, values: Array, *, most: int | None = None, seed: int = 0) -> Directions:
@@ -232,14 +249,10 @@ def normalised(samples: Samples) -> tuple[Samples, float]:
     return samples._replace(source=source.rescaled(1 / size)), size
 
 
-def whitened(samples: Samples, contamination: float | str) -> tuple[Samples, Array]:
-    """Samples with robustly whitened covariates, and the matrix that takes signals back."""
-    source, dropped = samples.source, samples.dropped
-    # Dropped rows read as zero. They are no points of the design, and as such would shrink its second moment.
-    usable: Array = ~np.asarray(_columns(dropped).all(axis=1))
-    centre = np.zeros(source.shape[1], np.result_type(source.dtype, np.float64))
-    matrix = whitener(covariance_of(Centred(source, centre, usable), contamination).covariance)
-    return samples._replace(source=TransformedRows(samples.source, matrix)), matrix
+def check_whiten(whiten: Any) -> None:
+    """Refuse what is neither yes, no nor "auto"."""
+    if not (isinstance(whiten, (bool, np.bool_)) or whiten == "auto"):
+        raise ValueError(f'whiten must be "auto", True or False, got {whiten!r}.')
 
 
 def plain_spectral_start(source: RowSource, responses: Array, *, tol: float = 1e-3, max_iter: int = 200) -> Array:

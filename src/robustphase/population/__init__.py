@@ -5,6 +5,7 @@ a Gaussian vector. This room holds those moments and what follows from them, and
 library:
 
 - ``model`` and ``complex_model``: risk, gradient and Hessian for a zero and for an unknown noise mean;
+- ``real_rows``: complex signals behind real rows, which are pairs of real ones;
 - ``curvature``: exact strong convexity and smoothness, at a point and over a ball around the truth;
 - ``steps``: the paper's steps, the corrected ones, the population-Newton step, and the descent they produce;
 - ``moments`` and ``kurtosis``: means and covariances of everything the algorithms average;
@@ -20,6 +21,7 @@ from robustphase.population import (
     kurtosis,
     model,
     moments,
+    real_rows,
     steps,
 )
 from robustphase.population.curvature import CurvatureRange, convexity_radius, curvature_at, curvature_range
@@ -27,6 +29,7 @@ from robustphase.population.distance import distance
 from robustphase.population.kurtosis import kappa_4, kappa_4_bound, paired_kappa_4
 from robustphase.population.model import gradient, hessian, minimiser, risk
 from robustphase.population.moments import CovarianceBounds
+from robustphase.population.real_rows import PairedSignal
 from robustphase.population.steps import (
     PAPER_STEPS,
     STEPS_AS_PUBLISHED,
@@ -46,6 +49,7 @@ __all__ = [
     "STEPS_AS_PUBLISHED",
     "CovarianceBounds",
     "CurvatureRange",
+    "PairedSignal",
     "best_local_step",
     "complex_model",
     "contraction",
@@ -68,6 +72,7 @@ __all__ = [
     "paired_kappa_4",
     "paper_contraction",
     "paper_step",
+    "real_rows",
     "risk",
     "solution_curvature",
     "step_as_published",

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from robustphase.population._vectors import NoiseMean, check_noise_mean
 from robustphase.population.curvature import CurvatureRange, curvature_range
 from robustphase.population.model import gradient as risk_gradient
+from robustphase.population.real_rows import PairedCurvature, normal_moments
 
 STEPS_AS_PUBLISHED: Final[dict[str, Fraction]] = {"zero": Fraction(128, 981), "unknown": Fraction(1024, 1647)}
 """Steps of Algorithms 2 and 4 as published, times ``‖x₀‖²``. The second one is too large: docs/errata.md, entry A3."""
@@ -37,6 +38,9 @@ _SOLUTION_CURVATURE: Final[dict[tuple[bool, str], tuple[float, float]]] = {
     (True, "zero"): (1.0, 4.0),
     (True, "unknown"): (1.0, 2.0),
 }
+
+# Least curvature over ‖x‖² that a step behind real rows divides by: an imaginary part of a tenth of the signal has twice that.
+_LEAST_PAIRED: Final = 0.01
 
 
 def step_as_published(start: npt.ArrayLike, *, noise_mean: NoiseMean = "zero") -> float:
@@ -208,6 +212,7 @@ def newton_step(
     noise_mean: NoiseMean = "zero",
     damping: float = 1.0,
     max_relative_length: float | None = None,
+    real_rows: bool = False,
 ) -> npt.NDArray[Any]:
     """Population-Newton displacement ``d = damping · H⁻¹ gradient``; the next iterate is ``signal − d``.
 
@@ -227,6 +232,8 @@ def newton_step(
         Factor on the step; below 1 when the sample curvature is far from the population one.
     max_relative_length : float, optional
         Shorten the step to this multiple of ``‖signal‖`` if it is longer.
+    real_rows : bool, default False
+        A complex signal stands behind real rows, whose curvature is that of ``population.real_rows``.
 
     Returns
     -------
@@ -239,14 +246,29 @@ def newton_step(
     across, along = _SOLUTION_CURVATURE[is_complex, noise_mean]
     size = math.sqrt(_power(signal))
     unit = signal / size
-    radial = complex(np.vdot(unit, gradient))
-    # Split off the component along the signal (and the phase), divide each part by its own curvature.
-    correction = radial.real / along - radial / across
-    step = (gradient / across + (correction if is_complex else correction.real) * unit) * (damping / size**2)
+    step: npt.NDArray[Any]
+    if is_complex and real_rows:
+        step = _step_behind_real_rows(unit, gradient, noise_mean) * (damping / size**2)
+    else:
+        radial = complex(np.vdot(unit, gradient))
+        # Split off the component along the signal (and the phase), divide each part by its own curvature.
+        correction = radial.real / along - radial / across
+        step = (gradient / across + (correction if is_complex else correction.real) * unit) * (damping / size**2)
     if max_relative_length is not None:
         length = float(np.linalg.norm(step))
         if length > max_relative_length * size:
             step = step * (max_relative_length * size / length)
+    return step
+
+
+def _step_behind_real_rows(unit: npt.NDArray[Any], gradient: npt.NDArray[Any], noise_mean: str) -> npt.NDArray[Any]:
+    """``H⁻¹ gradient`` for a complex signal of norm one; a nearly real one has curvatures that a step must not divide by."""
+    signals = np.asarray(unit, np.complex128)[:, np.newaxis]
+    least = np.full(1, _LEAST_PAIRED)
+    curvature = PairedCurvature(
+        signals, normal_moments(signals), profiled=noise_mean == "unknown", least_across=least, least_along=least
+    )
+    step: npt.NDArray[Any] = curvature.solve(np.asarray(gradient, np.complex128)[:, np.newaxis])[:, 0]
     return step
 
 

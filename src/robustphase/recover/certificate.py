@@ -21,6 +21,7 @@ import numpy as np
 from robustphase.constants import budget, derived, empirical, numeric
 from robustphase.descend.robust_gradient import gradient_points, robust_gradient
 from robustphase.population import newton_step
+from robustphase.population.real_rows import least_curvature
 from robustphase.problem import kept, put_columns
 from robustphase.rows import OperatorRows, RowSource, project
 from robustphase.rows.passes import abs2, adjoint_block, in_slices, project_block
@@ -33,7 +34,9 @@ _TINY = float(np.finfo(np.float64).tiny)
 class CertificateOptions:
     """Constants of the certificate."""
 
-    constant: float = empirical(2.0, "C of Proposition 2.1: attacks that were searched for reach 0.6 of it, others a third")
+    constant: float = empirical(
+        2.0, "C of Proposition 2.1: attacks that were searched for reach 0.6 of it, others a third"
+    )
     curvature: float = derived(2.0, "least curvature of the risk at the signal over ‖x‖² (Lemma 2.1, corrected)")
     depth: int = budget(5, "passes that look for the worst direction")
     rounding: float = numeric(1e-9, "relative displacements below it are roundings")
@@ -161,9 +164,10 @@ def vouched(answers: Answers, gradients: Gradients, levels: Array) -> Certificat
     signals, m = answers.signals, answers.responses.shape[0]
     norms = np.maximum(np.linalg.norm(signals, axis=0), CERTIFICATE.shortest)
     noise_mean: Any = "unknown" if answers.unknown_mean else "zero"
+    paired = np.iscomplexobj(signals) and answers.source.dtype.kind != "c"
     displacements = np.stack(
         [
-            newton_step(x, g, noise_mean=noise_mean) if np.any(x) else np.zeros_like(x)
+            newton_step(x, g, noise_mean=noise_mean, real_rows=paired) if np.any(x) else np.zeros_like(x)
             for x, g in zip(signals.T, gradients.means.T, strict=True)
         ],
         axis=1,
@@ -172,7 +176,7 @@ def vouched(answers: Answers, gradients: Gradients, levels: Array) -> Certificat
     # A mean estimator that certifies nothing vouches for no ball.
     variances = np.where(np.isfinite(gradients.top_variances), np.maximum(gradients.top_variances, 0.0), np.inf)
     # The gradients of a signal of zero vanish, and the curvature with them.
-    curvatures = np.maximum(CERTIFICATE.curvature * norms**2, _TINY)
+    curvatures = np.maximum(CERTIFICATE.curvature * norms**2 * (least_curvature(signals) if paired else 1.0), _TINY)
     allowed = CERTIFICATE.constant * np.sqrt(np.maximum(levels, 1.0 / m) * variances) / curvatures
     outside = (offsets > allowed) & (offsets > CERTIFICATE.rounding * norms)
     excess = np.where(outside, 1.0 - np.minimum(allowed, offsets) / np.maximum(offsets, _TINY), 0.0)

@@ -457,7 +457,8 @@ def _dependence(figures: Figures, is_complex: bool) -> Check:
         cause,
         "Check that A holds the rows that were applied, and that one signal alone was there."
         if is_complex
-        else "If the signal may be complex, no real one explains the data; otherwise check that A holds the rows applied.",
+        else 'If the signal may be complex, no real one explains the data: pass field="complex". Otherwise check that A holds '
+        "the rows applied.",
     )
 
 

@@ -281,7 +281,11 @@ def _measure(part: _Part, rng: np.random.Generator) -> tuple[list[Figures], Desi
     predictions = first.predictions
     residuals = fit.responses - predictions - fit.centres
     scales = np.array([_robust_scale(r[k]) for r, k in zip(residuals.T, keep.T, strict=True)])
-    design = None if first.lengths is None else _design(first, starts, _mostly(keep)[:, 0], usable[:, 0], n)
+    design = (
+        None
+        if first.lengths is None
+        else _design(first, fit.source.dtype.kind != "c", _mostly(keep)[:, 0], usable[:, 0], n)
+    )
     energies = np.sum(abs2(fit.signals), axis=0)
     sizes = np.full(p, 1.0 if design is None or not design.scale > 0 else design.scale)
     if design is None:
@@ -522,7 +526,7 @@ def _squared_lengths(block: Array) -> Array:
     return total
 
 
-def _design(first: _First, starts: Array, keep: Array, usable: Array, n: int) -> Design:
+def _design(first: _First, real_rows: bool, keep: Array, usable: Array, n: int) -> Design:
     assert first.lengths is not None
     rows = keep if 2 * keep.sum() >= keep.size else usable
     lengths = first.lengths[rows]
@@ -530,7 +534,7 @@ def _design(first: _First, starts: Array, keep: Array, usable: Array, n: int) ->
     if not lengths.size or not np.median(lengths) > 0:
         return Design(0.0, 0.0, 0.0, 0.0, 0, 0.0)
     typical, average = float(np.median(lengths)), float(np.mean(lengths))
-    real = 1.0 if np.isrealobj(starts) else 0.5
+    real = 1.0 if real_rows else 0.5
     shift = float(np.sum(abs2(first.mean))) / average
     second = float(np.sum(abs2(first.image)))
     spread = second / max(first.along, _TINY) ** 2 - 1.0 - n / first.rows
@@ -544,11 +548,14 @@ def _without_half(part: _Part, first: _First, sizes: Array) -> Array:
     fit = part.fit
     noise_mean: Any = "unknown" if fit.unknown_mean else "zero"
     difference = (first.gradients[0] - first.gradients[1]) / 2
+    real_rows = fit.source.dtype.kind != "c"
     half = 0.5 * np.minimum(len(fit.responses), part.kept)
     sizes = sizes**2 * np.maximum(part.kept - half, 1.0) / np.maximum(half, 1.0)
     moves = np.stack(
         [
-            newton_step(x, g / size, noise_mean=noise_mean, max_relative_length=1.0) if np.any(x) else np.zeros_like(x)
+            newton_step(x, g / size, noise_mean=noise_mean, max_relative_length=1.0, real_rows=real_rows)
+            if np.any(x)
+            else np.zeros_like(x)
             for x, g, size in zip(fit.signals.T, difference.T, sizes, strict=True)
         ],
         axis=1,

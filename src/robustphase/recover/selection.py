@@ -111,7 +111,7 @@ def _halve(problem: Problem, starts: Candidates, note: Note) -> tuple[Advance, A
         after = moving.candidates
         note(before, after)
         forecasts = after.scores + moving.gains
-        chosen = distinct_signals(after.signals, forecasts, most, SELECTION.apart)
+        chosen = distinct_signals(after.signals, forecasts, most, SELECTION.apart, paired=problem.paired)
         behind = SELECTION.behind if look else 2 * SELECTION.behind
         chosen = chosen[forecasts[chosen] > forecasts.max() - behind]
         moved = relative_lengths(after.signals - before.signals, after.signals)
@@ -120,7 +120,9 @@ def _halve(problem: Problem, starts: Candidates, note: Note) -> tuple[Advance, A
         if (chosen.size == 1 and not alone) or (moved[chosen] < SELECTION.settled).all():
             break
     final = moving.candidates
-    chosen = distinct_signals(final.signals, final.scores, SELECTION.finalists, SELECTION.apart / 2)
+    chosen = distinct_signals(
+        final.signals, final.scores, SELECTION.finalists, SELECTION.apart / 2, paired=problem.paired
+    )
     return moving.only(chosen), origins[chosen]
 
 

@@ -286,7 +286,17 @@ class FitDiagnostics:
     @property
     def true_error(self) -> float | None:
         """Distance to the truth relative to its norm, where the truth is known."""
-        return None if self.truth is None else float(rp.distance(self.signal, self.truth, relative=True))
+        return None if self.truth is None else self.distance_of(self.signal)
+
+    @property
+    def paired(self) -> bool:
+        """Whether a complex signal stands behind real rows, where its conjugate is the same signal."""
+        return np.iscomplexobj(self.signal) and not self.dtype.startswith("c")
+
+    def distance_of(self, signal: Array) -> float:
+        """Distance of a signal to the truth, relative to its norm."""
+        assert self.truth is not None
+        return float(rp.distance(signal, self.truth, relative=True, conjugate=self.paired))
 
 
 def _check_shape(name: str, values: Array, shape: tuple[int, ...], what: str) -> None:

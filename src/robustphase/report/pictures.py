@@ -26,8 +26,13 @@ FEW = 80
 BEYOND = 0.002
 
 
-def turned(signal: Array, reference: Array | None = None) -> Array:
-    """The signal with the sign (phase) that brings it closest to a reference, or that makes its sum positive."""
+def turned(signal: Array, reference: Array | None = None, *, paired: bool = False) -> Array:
+    """The signal with the sign (phase) that brings it closest to a reference, or that makes its sum positive.
+
+    With ``paired``, it stands behind real rows, and is its conjugate where that is closer.
+    """
+    if paired and reference is not None and abs(np.sum(signal * reference)) > abs(np.vdot(signal, reference)):
+        signal = np.conj(signal)
     inner = np.sum(signal) if reference is None else np.vdot(signal, reference)
     if reference is None and abs(inner) <= 1e-9 * np.abs(signal).sum():
         # A sum of zero says nothing; the largest entry decides.
@@ -41,14 +46,17 @@ def turned(signal: Array, reference: Array | None = None) -> Array:
 
 def shown_signal(diagnostics: FitDiagnostics) -> Array:
     """The recovered signal as the report shows it."""
-    return turned(diagnostics.signal, diagnostics.truth)
+    return turned(diagnostics.signal, diagnostics.truth, paired=diagnostics.paired)
 
 
 def signal_section(diagnostics: FitDiagnostics) -> str:
     """The recovered signal, and how it is shown."""
     sign = "phase" if np.iscomplexobj(diagnostics.signal) else "sign"
     towards = "towards the truth" if diagnostics.truth is not None else "so that its sum is positive"
-    said = f"Phaseless data leave the {sign} open; the signal is shown turned {towards}. "
+    open_too = (
+        " and, behind real covariates, whether the signal or its conjugate is meant" if diagnostics.paired else ""
+    )
+    said = f"Phaseless data leave the {sign} open{open_too}; the signal is shown turned {towards}. "
     if diagnostics.image_shape is not None:
         own = ", except for the phase" if np.iscomplexobj(diagnostics.signal) else ""
         own = ", except for the standard errors" if diagnostics.standard_errors is not None else own

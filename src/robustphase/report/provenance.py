@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 import robustphase as rp
 from robustphase.report.diagnostics import FitDiagnostics
 from robustphase.report.markup import exact, paragraph, percent, section
@@ -13,11 +11,16 @@ from robustphase.report.svg import escaped, tag
 def assumption_section(diagnostics: FitDiagnostics) -> str:
     """What was taken for granted, in plain sentences."""
     p, told = diagnostics.parameters, diagnostics.contamination_told
-    field = "complex" if np.iscomplexobj(diagnostics.signal) else "real"
+    signal, rows = (
+        "complex" if kind.startswith("c") else "real" for kind in (diagnostics.signal.dtype.kind, diagnostics.dtype)
+    )
     items = [
-        f"Responses are squared magnitudes with noise, y = |a·x|² + z, with {field} covariates a.",
-        "The rows of A are Gaussian with an unknown covariance, which was estimated; the bad ones may be anything."
-        if p.get("whiten")
+        f"Responses are squared magnitudes with noise, y = |a·x|² + z, with {rows} covariates a and a {signal} signal x."
+        + (" Behind real covariates the signal and its conjugate are the same." if signal != rows else ""),
+        "The rows of A have an unknown scale, mean and covariance, which were estimated; the bad ones may be anything."
+        if p.get("whiten") is True
+        else "The rows of A have the scale, mean and covariance that they show; the bad ones may be anything."
+        if p.get("whiten") == "auto"
         else "The rows of A are standard normal, except for the bad ones, which may be anything.",
         f"The share of bad samples was not stated; {percent(diagnostics.contamination_used)} was found."
         if isinstance(told, str)

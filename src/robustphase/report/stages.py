@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-import robustphase as rp
 from robustphase.report.charts import Series, bar_chart, line_chart
 from robustphase.report.diagnostics import FitDiagnostics
 from robustphase.report.markup import HEIGHT, WIDTH, cell, grid, paragraph, percent, seconds_text, section, table
@@ -37,7 +36,7 @@ def _error_chart(diagnostics: FitDiagnostics) -> str:
     if diagnostics.expected_error is not None:
         rows.insert(0, ("expected from noise", diagnostics.expected_error))
     if diagnostics.truth is not None and diagnostics.true_error is not None:
-        start = float(rp.distance(diagnostics.initial_signal, diagnostics.truth, relative=True))
+        start = diagnostics.distance_of(diagnostics.initial_signal)
         rows = [("start, true", start), ("answer, true", diagnostics.true_error), *rows]
     return bar_chart(
         [name for name, _ in rows],

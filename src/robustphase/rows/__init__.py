@@ -26,6 +26,7 @@ from robustphase.rows.operators import OperatorRows
 from robustphase.rows.passes import (
     adjoint,
     extreme_rows,
+    look_at_rows,
     paired_loss_gradient,
     project,
     row_peaks,
@@ -36,7 +37,7 @@ from robustphase.rows.passes import (
 from robustphase.rows.replay import ReplayedRows
 from robustphase.rows.source import Parts, RowSource
 from robustphase.rows.views import ScaledRows
-from robustphase.rows.wrapped import MaskedRows, RescaledRows, ShiftedRows, TransformedRows
+from robustphase.rows.wrapped import MaskedRows, RealRows, RescaledRows, ShiftedRows, StretchedRows, TransformedRows
 
 __all__ = [
     "DaskRows",
@@ -45,15 +46,18 @@ __all__ = [
     "MemoryRows",
     "OperatorRows",
     "Parts",
+    "RealRows",
     "ReplayedRows",
     "RescaledRows",
     "RowSource",
     "ScaledRows",
     "ShiftedRows",
+    "StretchedRows",
     "TransformedRows",
     "adjoint",
     "as_source",
     "extreme_rows",
+    "look_at_rows",
     "open_rows_at",
     "paired_loss_gradient",
     "project",

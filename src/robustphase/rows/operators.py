@@ -62,7 +62,7 @@ class OperatorBlock:
         """``B V`` in the precision that the operator gives: vectors (n,) or (n, k)."""
         # The vectors are scaled and not the products: they are fewer, and ours.
         scaled = vectors if self._factor == 1 else _as_kind(vectors, self._factor) * vectors
-        product = _products(self._operator, ("matvec", "matmat"), scaled)
+        product = _products(self._operator, ("matvec", "matmat"), scaled, self.dtype.kind != "c")
         return product if self._chosen is None else product[self._chosen]
 
     def adjoint(self, coefficients: Array) -> Array:
@@ -71,7 +71,7 @@ class OperatorBlock:
             everywhere = np.zeros((self._operator.shape[0], *coefficients.shape[1:]), coefficients.dtype)
             everywhere[self._chosen] = coefficients
             coefficients = everywhere
-        product = _products(self._operator, ("rmatvec", "rmatmat"), coefficients)
+        product = _products(self._operator, ("rmatvec", "rmatmat"), coefficients, self.dtype.kind != "c")
         return product if self._factor == 1 else _as_kind(product, self._factor) * product
 
     def __getitem__(self, chosen: slice | Array) -> OperatorBlock:
@@ -95,8 +95,16 @@ def _as_kind(values: Array, factor: float) -> Any:
     return values.real.dtype.type(factor)
 
 
-def _products(operator: Any, names: tuple[str, str], vectors: Array) -> Array:
-    """Products with one vector, or with several: together where the operator can, else one after the other."""
+def _products(operator: Any, names: tuple[str, str], vectors: Array, real: bool) -> Array:
+    """Products with one vector, or with several: together where the operator can, else one after the other.
+
+    An operator that says it is real need not take complex vectors: it gets their parts.
+    """
+    if real and vectors.dtype.kind == "c":
+        parts = [_products(operator, names, np.ascontiguousarray(part), real) for part in (vectors.real, vectors.imag)]
+        joined = np.empty(parts[0].shape, np.result_type(parts[0].dtype, np.complex64))
+        joined.real, joined.imag = parts
+        return joined
     one, several = names
     if vectors.ndim == 1:
         return np.asarray(getattr(operator, one)(vectors)).reshape(-1)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.rows.blocked import MIN_BLOCK_ROWS
+from robustphase.rows.blocked import MIN_BLOCK_ROWS, MemoryRows
 from robustphase.rows.operators import OperatorBlock
 from robustphase.rows.source import Array, Kernel, Parts, RowSource
 from robustphase.rows.threads import scratch
@@ -37,6 +37,8 @@ def multiply_block(block: Array | OperatorBlock, vectors: Array) -> Array:
     """``B V`` in the precision of both."""
     if isinstance(block, OperatorBlock):
         return block.project(vectors)
+    if vectors.dtype.kind == "c" and block.dtype.kind != "c":
+        return _joined(np.dot(block, split_parts(vectors)), vectors.ndim)
     product: Array = np.dot(block, vectors)
     return product
 
@@ -47,9 +49,26 @@ def adjoint_block(block: Array | OperatorBlock, coefficients: Array) -> Array:
         return adjoint_block(block, coefficients[:, 0])[:, np.newaxis]
     if isinstance(block, OperatorBlock):
         return block.adjoint(coefficients)
+    coefficients = _in_type_of(block, coefficients)
+    if coefficients.dtype.kind == "c" and block.dtype.kind != "c":
+        return _joined(np.dot(split_parts(coefficients).T, block).T, coefficients.ndim)
     # (Cᴴ B)ᴴ conjugates only the small factors; Bᴴ would copy the block.
-    row_major: Array = np.dot(_in_type_of(block, coefficients).conj().T, block)
+    row_major: Array = np.dot(coefficients.conj().T, block)
     return row_major.conj().T
+
+
+def split_parts(values: Array) -> Array:
+    """Real and imaginary parts side by side, shape (n, 2k): real rows times complex vectors need no complex rows."""
+    columns = np.ascontiguousarray(values.reshape(len(values), -1))
+    parts: Array = columns.view(columns.real.dtype)
+    return parts
+
+
+def _joined(parts: Array, ndim: int) -> Array:
+    """Complex numbers of parts that stand side by side."""
+    contiguous = np.ascontiguousarray(parts)
+    values: Array = contiguous.view(np.result_type(contiguous.dtype, np.complex64))
+    return values[:, 0] if ndim == 1 else values
 
 
 def _in_type_of(block: Array, values: Array) -> Array:
@@ -169,12 +188,40 @@ def row_peaks(source: RowSource) -> Array:
     tells both without multiplying anything. NaN where a row holds a NaN, infinite where it holds an infinity, and no warning for
     either.
     """
+    return source.reduce(lambda block: Parts(rows=(_peaks(block),))).rows[0]
 
-    def kernel(block: Array) -> Parts:
-        real = np.ascontiguousarray(block).view(block.real.dtype) if np.iscomplexobj(block) else block
-        return Parts(rows=(np.maximum(real.max(axis=1), -real.min(axis=1)).astype(np.float64),))
 
-    return source.reduce(kernel).rows[0]
+class RowLook(NamedTuple):
+    """A first look: the largest absolute entry of each row (m,), which have imaginary parts (m,), and a few rows (k, n)."""
+
+    peaks: Array
+    turned: Array
+    some: Array
+
+
+def look_at_rows(source: RowSource, indices: Array) -> RowLook:
+    """Peaks as in :func:`row_peaks`, imaginary parts, and the rows of these distinct indices, in their order: one pass."""
+    slots, count, in_memory = np.full(source.shape[0], -1), len(indices), isinstance(source, MemoryRows)
+    slots[indices] = np.arange(count)
+
+    def kernel(block: Array, slot: Array) -> Parts:
+        turned = np.any(block.imag, axis=1) if block.dtype.kind == "c" else np.zeros(len(block), bool)
+        picked = np.zeros((0 if in_memory else count, block.shape[1]), block.dtype)
+        if not in_memory:
+            picked[slot[slot >= 0]] = block[slot >= 0]
+        return Parts(sums=(picked,), rows=(_peaks(block), turned))
+
+    # Sums of NaN and infinities, which rows that are looked at may hold, are none of anybody's business here.
+    with np.errstate(invalid="ignore"):
+        parts = source.reduce(kernel, (slots,))
+    some = source.array[indices].astype(source.dtype, copy=False) if isinstance(source, MemoryRows) else parts.sums[0]
+    return RowLook(parts.rows[0], parts.rows[1], some)
+
+
+def _peaks(block: Array) -> Array:
+    real = np.ascontiguousarray(block).view(block.real.dtype) if np.iscomplexobj(block) else block
+    peaks: Array = np.maximum(real.max(axis=1), -real.min(axis=1)).astype(np.float64)
+    return peaks
 
 
 def extreme_rows(peaks: Array, *, limit: float) -> Array:

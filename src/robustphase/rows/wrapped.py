@@ -131,6 +131,63 @@ def _turn(matrix: Array, block: Array, room: Array) -> Array:
     return np.dot(block, matrix, out=room)
 
 
+class StretchedRows(WrappedRows):
+    """Another source with every row multiplied by one number along a direction and by another across it.
+
+    Parameters
+    ----------
+    source : RowSource
+        The rows.
+    unit : ndarray of shape (n,)
+        The direction, of length one: the component of a row along it is ``row @ unit``.
+    across, along : float
+        The two numbers.
+    """
+
+    def __init__(self, source: RowSource, unit: Array, across: float, along: float) -> None:
+        super().__init__(source)
+        if unit.shape != (source.shape[1],):
+            raise ValueError(f"unit must have one number per column, shape ({source.shape[1]},), got {unit.shape}")
+        self.unit, self.across, self.along = unit.astype(source.dtype), across, along
+
+    def _change(self) -> Change:
+        return partial(_stretch, self.unit, self.across, self.along)
+
+
+def _stretch(unit: Array, across: float, along: float, block: Array, room: Array) -> Array:
+    number = block.real.dtype.type
+    # The part along the direction is taken out and put back: its size may be many times what is left.
+    components = np.dot(block, unit)[:, np.newaxis]
+    np.multiply(components, unit.conj(), out=room)
+    np.subtract(block, room, out=room)
+    room *= number(across)
+    room += components * (number(along) * unit.conj())
+    return room
+
+
+class RealRows(WrappedRows):
+    """The real parts of rows that are complex in type alone.
+
+    Parameters
+    ----------
+    source : RowSource
+        Complex rows.
+    """
+
+    def __init__(self, source: RowSource) -> None:
+        super().__init__(source)
+        self.dtype = np.dtype(source.dtype.type(0).real.dtype)
+
+    def _change(self) -> Change:
+        return _real_part
+
+
+def _real_part(block: Array, room: Array) -> Array:
+    real: Array = room.view(block.real.dtype)[:, : block.shape[1]]
+    np.copyto(real, block.real)
+    return real
+
+
 class RescaledRows(WrappedRows):
     """Another source with every row divided by one number.
 

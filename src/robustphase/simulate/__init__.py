@@ -1,8 +1,8 @@
 """Worlds to test in: clean phaseless samples, and adversaries that rewrite part of them.
 
-A world is made in four independent steps, each usable alone: a *signal* x* (``signals``), *sensing vectors* a ~ N(0, I)
-(``designs``), *noise* z with exactly the moments asked for (``noises``), giving y = (a·x*)² + z, and an *adversary*
-(``adversaries``) that sees all of it, the truth included, and rewrites at most ⌊εm⌋ samples, a and y alike.
+A world is made in four independent steps, each usable alone: a *signal* x* (``signals``), *sensing vectors* a ~ N(0, I), or as
+instruments show them (``designs``), *noise* z with exactly the moments asked for (``noises``), giving y = (a·x*)² + z, and an
+*adversary* (``adversaries``) that sees all of it, the truth included, and rewrites at most ⌊εm⌋ samples, a and y alike.
 ``corrupt`` runs the last step on any data, ``make_world`` runs all four once, and ``SampleOracle`` runs them again and
 again on fresh samples, as the theorems ask. In the complex field the rows of A are the aᴴ, so ``y = |A @ x*|² + z``.
 Adversaries think in units of the problem: responses in ‖x*‖² above the background, covariates in units of a clean one.
@@ -12,7 +12,20 @@ So every attack means the same thing at every scale. Nothing is global: all rand
 from robustphase.simulate.adversaries import ADVERSARIES, Adversary, CleanSample, Rewrite
 from robustphase.simulate.adversaries.parametric import ParametricAttack
 from robustphase.simulate.corruption import Contaminated, corrupt
-from robustphase.simulate.designs import gaussian_design
+from robustphase.simulate.designs import (
+    DESIGNS,
+    Design,
+    correlated_gaussian,
+    elliptical,
+    gaussian_design,
+    gaussian_with_mean,
+    grey,
+    hadamard,
+    on_off,
+    phases,
+    scaled_gaussian,
+    signs,
+)
 from robustphase.simulate.diffraction import CodedDiffraction
 from robustphase.simulate.noises import NOISES, Noise, draw_noise, lognormal, mixture, pareto, student
 from robustphase.simulate.oracle import Batch, SampleOracle
@@ -21,26 +34,37 @@ from robustphase.simulate.world import World, make_world
 
 __all__ = [
     "ADVERSARIES",
+    "DESIGNS",
     "NOISES",
     "Adversary",
     "Batch",
     "CleanSample",
     "CodedDiffraction",
     "Contaminated",
+    "Design",
     "Noise",
     "ParametricAttack",
     "Rewrite",
     "SampleOracle",
     "World",
+    "correlated_gaussian",
     "corrupt",
     "draw_noise",
+    "elliptical",
     "gaussian_design",
+    "gaussian_with_mean",
+    "grey",
+    "hadamard",
     "image_signal",
     "lognormal",
     "make_world",
     "mixture",
+    "on_off",
     "pareto",
+    "phases",
     "random_signal",
+    "scaled_gaussian",
+    "signs",
     "sparse_signal",
     "student",
 ]

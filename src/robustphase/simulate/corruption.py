@@ -12,6 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from robustphase.simulate.adversaries import Adversary, CleanSample, Rewrite, find_adversary
 from robustphase.simulate.arguments import Seed, check_contamination, check_number, check_seed
+from robustphase.simulate.designs import GAUSSIAN, Design, find_design
+
+#: Entries beyond this are meant to overflow and not to be patterns.
+_ENORMOUS = 1e15
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,7 @@ def corrupt(
     contamination: float,
     noise_std: float = 0.0,
     noise_mean: float = 0.0,
+    design: str | Design = "gaussian",
     seed: Seed = None,
 ) -> Contaminated:
     """Let an adversary rewrite at most ``floor(contamination * m)`` of the samples.
@@ -67,6 +72,8 @@ def corrupt(
         Fraction of the samples that may be rewritten, in [0, 0.5).
     noise_std, noise_mean : float
         Standard deviation and mean of the noise in ``y``, in the units of ``y``, which the adversary knows too.
+    design : str or Design, default="gaussian"
+        The law of the rows: a name in `DESIGNS` or a `Design`. Rows that the adversary writes are rows of this kind.
     seed : int, Generator or None
         Source of randomness.
 
@@ -78,20 +85,34 @@ def corrupt(
     A, y, truth = _aligned(A, y, truth)
     contamination = check_contamination(contamination)
     noise_std, noise_mean = check_number("noise_std", noise_std, above=0.0), check_number("noise_mean", noise_mean)
-    adversary = find_adversary(attack)
+    adversary, law = find_adversary(attack), find_design(design)
     rng = check_seed(seed)
     budget = math.floor(contamination * len(y))
     A, y, touched = A.copy(), y.copy(), np.zeros(len(y), bool)
     if adversary is None or budget == 0:
         return Contaminated(A, y, touched)
-    rewrite = adversary.attack(CleanSample.of(A, y, truth, noise_std, noise_mean), budget, rng)
+    rewrite = adversary.attack(CleanSample.of(A, y, truth, noise_std, noise_mean, law), budget, rng)
     rows = _checked_rows(rewrite, adversary.name, budget, len(y))
     touched[rows] = True
     if rewrite.A is not None:
-        A[rows] = rewrite.A
+        A[rows] = _of_this_kind(rewrite.A, A, law)
     if rewrite.y is not None:
         y[rows] = rewrite.y
     return Contaminated(A, y, touched)
+
+
+def _of_this_kind(wished: NDArray[Any], A: NDArray[Any], design: Design) -> NDArray[Any]:
+    """What an adversary wishes as rows of the design; what cannot be computed with stays as it is."""
+    if np.iscomplexobj(wished) and not np.iscomplexobj(A):
+        wished = wished.real
+    if design is GAUSSIAN:
+        return wished
+    # Patterns have finite entries; an attack with others is on whoever reads the file.
+    sound = np.isfinite(wished).all(axis=1) & (np.abs(wished).max(axis=1) < _ENORMOUS)
+    rows = wished.astype(np.result_type(wished, A))
+    if sound.any():
+        rows[sound] = design.match(wished[sound])
+    return rows
 
 
 def _aligned(A: ArrayLike, y: ArrayLike, truth: ArrayLike) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -104,16 +125,15 @@ def _aligned(A: ArrayLike, y: ArrayLike, truth: ArrayLike) -> tuple[NDArray[Any]
             f"y must hold {m} real responses, one per row of A, got shape {y.shape} and dtype {y.dtype}. "
             "Pass the squared magnitudes |A @ truth|**2 plus noise."
         )
-    if truth.shape != (n,) or (np.iscomplexobj(truth) and not np.iscomplexobj(A)):
+    if truth.shape != (n,):
         raise ValueError(
-            f"truth must have shape ({n},) and the field of A ({A.dtype}), got shape {truth.shape} and dtype "
-            f"{truth.dtype}. Pass the signal that A and y were made from."
+            f"truth must have shape ({n},), got shape {truth.shape}. Pass the signal that A and y were made from."
         )
     if not np.isfinite(truth).all() or not truth.any():
         raise ValueError(
             "truth must be finite and not zero: attacks are sized in units of its norm. Pass a proper signal."
         )
-    return A, y, truth.astype(A.dtype)
+    return A, y, truth.astype(np.result_type(A.dtype, np.complex64) if np.iscomplexobj(truth) else A.dtype)
 
 
 def _inexact(array: ArrayLike) -> NDArray[Any]:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from robustphase.simulate.adversaries import Adversary, find_adversary
 from robustphase.simulate.arguments import Seed, check_contamination, check_seed, check_size
 from robustphase.simulate.corruption import Contaminated, corrupt
+from robustphase.simulate.designs import GAUSSIAN, Design, find_design
 from robustphase.simulate.noises import Noise, find_noise
 from robustphase.simulate.world import absolute_moments, draw_clean
 
@@ -34,6 +35,9 @@ class SampleOracle:
     noise_std, noise_mean : float
         Moments of the noise **relative to** ‖x*‖², as in `make_world`; the attributes of the same names are in the
         units of the responses.
+    design : str or Design, default="gaussian"
+        Law of the covariates: a name in `DESIGNS`, or a `Design`. Noise is relative to the mean response of other designs too,
+        that of a thousand rows.
     seed : int, Generator or None
         Source of all randomness: an oracle with the same seed draws the same sequence of batches.
 
@@ -57,12 +61,18 @@ class SampleOracle:
         noise: str | Noise = "student",
         noise_std: float = 0.5,
         noise_mean: float = 0.0,
+        design: str | Design = "gaussian",
         seed: Seed = None,
     ) -> None:
         self.truth: NDArray[Any] = _checked_signal(truth)
         self.contamination = check_contamination(contamination)
         self.noise = find_noise(noise)
+        self.design = find_design(design)
         norm = float(np.linalg.norm(self.truth))
+        self._field = "complex" if np.iscomplexobj(self.truth) else "real"
+        if self.design is not GAUSSIAN:
+            rows = self.design.sample(1000, len(self.truth), field=self._field, seed=0)
+            norm = float(np.sqrt(np.mean(np.abs(rows @ self.truth) ** 2)))
         self.noise_std, self.noise_mean = absolute_moments(self.noise, noise_std, noise_mean, norm)
         self._adversary = find_adversary(attack)
         self.attack = self._adversary.name if self._adversary else "none"
@@ -70,7 +80,8 @@ class SampleOracle:
 
     def draw(self, m: int) -> Batch:
         """Draw ``m`` fresh samples and let the adversary rewrite its share of them."""
-        A, y = draw_clean(self.truth, check_size("m", m), self.noise, self.noise_std, self.noise_mean, self._rng)
+        m, moments = check_size("m", m), (self.noise_std, self.noise_mean)
+        A, y = draw_clean(self.truth, m, self.noise, *moments, self._rng, design=self.design)
         return corrupt(
             A,
             y,
@@ -79,6 +90,7 @@ class SampleOracle:
             contamination=self.contamination,
             noise_std=self.noise_std,
             noise_mean=self.noise_mean,
+            design=self.design,
             seed=self._rng,
         )
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from robustphase.population import PairedSignal
 from robustphase.simulate.adversaries import Adversary, find_adversary
 from robustphase.simulate.arguments import (
     FIELDS,
@@ -22,7 +23,7 @@ from robustphase.simulate.arguments import (
     check_size,
 )
 from robustphase.simulate.corruption import corrupt
-from robustphase.simulate.designs import gaussian_design
+from robustphase.simulate.designs import GAUSSIAN, Design, find_design
 from robustphase.simulate.noises import Noise, draw_noise, find_noise
 from robustphase.simulate.signals import image_signal, random_signal, sparse_signal
 
@@ -43,7 +44,7 @@ class World:
         The rows the adversary rewrote; ``clean`` is its complement.
     noise_std, noise_mean : float
         Moments of the noise in the units of ``y`` (not relative to the signal).
-    contamination, attack, noise, norm, signal, field, seed
+    contamination, attack, noise, norm, signal, field, seed, design
         The settings the world was made with; ``seed`` is None unless an integer was given.
     """
 
@@ -60,6 +61,7 @@ class World:
     signal: str
     field: str
     seed: int | None
+    design: str = "gaussian"
 
     @property
     def clean(self) -> NDArray[np.bool_]:
@@ -84,6 +86,7 @@ def make_world(
     signal: str = "random",
     field: str = "real",
     dtype: DTypeLike | None = None,
+    design: str | Design = "gaussian",
     seed: Seed = None,
 ) -> World:
     """Draw a contaminated phase-retrieval problem.
@@ -101,15 +104,19 @@ def make_world(
     noise : str or Noise
         A name in `NOISES` or a `Noise`.
     noise_std, noise_mean : float
-        Moments of the noise **relative to** ‖x*‖²: 0.5 means σ = 0.5 ‖x*‖².
+        Moments of the noise **relative to** ‖x*‖²: 0.5 means σ = 0.5 ‖x*‖². With a design other than the standard normal one,
+        relative to the mean response.
     norm : float
         ‖x*‖.
     signal : {"random", "sparse", "image"}
         Kind of signal; "sparse" has ⌈n/10⌉ non-zero entries, "image" needs ``n`` to be a square.
     field : {"real", "complex"}
-        Field of the covariates and the signal.
+        Field of the signal; and of the covariates, where the design leaves that open. A complex signal behind real rows is the
+        same as its conjugate.
     dtype : dtype, optional
-        Of ``A`` and ``truth``; ``y`` has the real dtype of the same precision.
+        Of ``A`` and, with imaginary parts where it has them, of ``truth``; ``y`` has the real dtype of the same precision.
+    design : str or Design, default="gaussian"
+        Law of the covariates: a name in `DESIGNS`, or a `Design`.
     seed : int, Generator or None
         Source of all randomness.
 
@@ -119,13 +126,22 @@ def make_world(
     """
     n, m = check_size("n", n), check_size("m", m)
     field = check_choice("field", field, FIELDS)
-    kind = check_dtype(dtype, field)
+    law = find_design(design)
+    rows = check_dtype(dtype, law.field_for(field))
+    kind = np.result_type(rows, np.complex64) if field == "complex" else rows
     contamination = check_contamination(contamination)
     adversary = find_adversary(attack)
     rng = check_seed(seed)
     truth = _draw_signal(check_choice("signal", signal, SIGNALS), n, norm, field, rng).astype(kind)
-    std, mean = absolute_moments(noise, noise_std, noise_mean, norm)
-    A, y = draw_clean(truth, m, noise, std, mean, rng)
+    if law is GAUSSIAN:
+        std, mean = absolute_moments(noise, noise_std, noise_mean, norm)
+        A, y = draw_clean(truth, m, noise, std, mean, rng)
+    else:
+        A = law.sample(m, n, field=field, dtype=rows, seed=rng)
+        energy = np.abs(A @ truth) ** 2
+        std, mean = absolute_moments(noise, noise_std, noise_mean, float(np.sqrt(energy.mean())))
+        y = (energy + draw_noise(noise, m, std=std, mean=mean, seed=rng)).astype(truth.real.dtype)
+    truth = truth.view(PairedSignal) if field == "complex" and rows.kind != "c" else truth
     bad = corrupt(
         A,
         y,
@@ -134,6 +150,7 @@ def make_world(
         contamination=contamination,
         noise_std=std,
         noise_mean=mean,
+        design=law,
         seed=rng,
     )
     return World(
@@ -150,6 +167,7 @@ def make_world(
         signal=signal,
         field=field,
         seed=None if isinstance(seed, np.random.Generator) else seed,
+        design=law.name,
     )
 
 
@@ -160,11 +178,19 @@ def absolute_moments(noise: str | Noise, std: float, mean: float, norm: float) -
 
 
 def draw_clean(
-    truth: NDArray[Any], m: int, noise: str | Noise, std: float, mean: float, rng: np.random.Generator
+    truth: NDArray[Any],
+    m: int,
+    noise: str | Noise,
+    std: float,
+    mean: float,
+    rng: np.random.Generator,
+    *,
+    design: Design = GAUSSIAN,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Draw ``m`` clean samples of the signal ``truth``, in its dtype."""
+    """Draw ``m`` clean samples of the signal ``truth``, in its precision."""
     field = "complex" if np.iscomplexobj(truth) else "real"
-    A = gaussian_design(m, len(truth), field=field, dtype=truth.dtype, seed=rng)
+    kind = truth.dtype if design.field_for(field) == field else truth.real.dtype
+    A = design.sample(m, len(truth), field=field, dtype=kind, seed=rng)
     y = np.abs(A @ truth) ** 2 + draw_noise(noise, m, std=std, mean=mean, seed=rng)
     return A, y.astype(truth.real.dtype)
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robustphase.simulate.designs import gaussian_design
+from robustphase.simulate.designs import GAUSSIAN, Design, gaussian_design
 
 Array = NDArray[Any]
 Rows = NDArray[np.intp]
@@ -40,6 +40,8 @@ class CleanSample:
         The signal.
     noise_std, noise_mean : float
         Moments of the noise, in the units of ``y``.
+    design : Design
+        The law of the rows.
     """
 
     A: Array
@@ -47,11 +49,14 @@ class CleanSample:
     truth: Array
     noise_std: float
     noise_mean: float
+    design: Design = GAUSSIAN
 
     @classmethod
-    def of(cls, A: Array, y: Array, truth: Array, noise_std: float, noise_mean: float) -> CleanSample:
+    def of(
+        cls, A: Array, y: Array, truth: Array, noise_std: float, noise_mean: float, design: Design = GAUSSIAN
+    ) -> CleanSample:
         """Wrap the arrays in read-only views."""
-        return cls(_read_only(A), _read_only(y), _read_only(truth), noise_std, noise_mean)
+        return cls(_read_only(A), _read_only(y), _read_only(truth), noise_std, noise_mean, design)
 
     @property
     def m(self) -> int:
@@ -74,9 +79,16 @@ class CleanSample:
         return float(np.linalg.norm(self.truth))
 
     @property
+    def paired(self) -> bool:
+        """Whether a complex signal stands behind real rows."""
+        return np.iscomplexobj(self.truth) and not np.iscomplexobj(self.A)
+
+    @cached_property
     def scale(self) -> float:
-        """‖x*‖², the unit of responses."""
-        return self.norm**2
+        """The unit of responses: ‖x*‖², what they are on average behind standard normal rows; else what they are."""
+        if self.design is GAUSSIAN:
+            return self.norm**2
+        return float(self.energy.mean()) or self.norm**2
 
     @property
     def unit(self) -> Array:
@@ -154,10 +166,12 @@ def orthogonal_frame(sample: CleanSample, count: int, rng: np.random.Generator) 
     """
     if sample.n == 1:
         return sample.unit[:, None]
-    count = min(count, sample.n - 1)
+    # Behind real rows directions are real, and orthogonal to the real and to the imaginary part of the truth.
+    taken = [sample.unit.real, sample.unit.imag] if sample.paired and sample.n > 2 else [sample.unit]
+    count = min(count, sample.n - len(taken))
     random = gaussian_design(sample.n, count, field=sample.field, seed=rng)
-    frame, _ = np.linalg.qr(np.column_stack([sample.unit, random]))
-    return np.asarray(frame[:, 1:])
+    frame, _ = np.linalg.qr(np.column_stack([*taken, random]))
+    return np.asarray(frame[:, len(taken) :])
 
 
 def orthogonal_unit(sample: CleanSample, rng: np.random.Generator) -> Array:
@@ -177,7 +191,7 @@ def leaning_unit(sample: CleanSample, rng: np.random.Generator) -> Array:
 
 def fresh_rows(sample: CleanSample, count: int, rng: np.random.Generator) -> Array:
     """Return new sensing vectors from the clean law."""
-    return gaussian_design(count, sample.n, field=sample.field, seed=rng)
+    return sample.design.sample(count, sample.n, field=sample.field, seed=rng)
 
 
 def random_signs(sample: CleanSample, count: int, rng: np.random.Generator) -> Array:

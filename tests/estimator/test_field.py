@@ -1,0 +1,94 @@
+"""Real and complex signals behind real and complex rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse.linalg import aslinearoperator
+
+from robustphase import RobustPhaseRetrieval, distance, spectral_init
+from robustphase.population import PairedSignal
+from robustphase.simulate import draw_noise, random_signal
+
+N, M = 24, 1500
+
+
+def behind_real_rows(seed, *, count=1, bad=0.05):
+    """Real rows, complex signals (count, n), responses (m, count) of which a share is far too large."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((M, N))
+    x = np.stack([random_signal(N, field="complex", seed=rng) for _ in range(count)])
+    y = np.abs(A @ x.T) ** 2 + draw_noise("student", M * count, std=0.3, seed=rng).reshape(M, count)
+    y[rng.random((M, count)) < bad] = 20.0
+    return A, x, y
+
+
+@pytest.mark.parametrize("contamination", [0.1, "auto"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_complex_signal_behind_real_rows_is_found(contamination, dtype):
+    for seed in range(3):
+        A, x, y = behind_real_rows(seed)
+        model = RobustPhaseRetrieval(contamination, field="complex").fit(A.astype(dtype), y[:, 0])
+        assert model.converged_
+        assert isinstance(model.signal_, PairedSignal)
+        assert distance(model.signal_, x[0], relative=True) < 0.12
+        assert distance(model.signal_, x[0].conj(), relative=True) < 0.12
+        assert np.isfinite(model.certificate_)
+        assert distance(model.signal_, x[0], relative=True) < model.certificate_
+
+
+def test_a_complex_type_without_imaginary_parts_asks_for_a_complex_signal():
+    A, _, y = behind_real_rows(3)
+    told = RobustPhaseRetrieval(field="complex").fit(A, y[:, 0])
+    meant = RobustPhaseRetrieval().fit(A.astype(complex), y[:, 0])
+    assert distance(told.signal_, meant.signal_, relative=True) < 1e-6
+
+
+def test_many_signals_behind_real_rows_are_found_together():
+    A, x, y = behind_real_rows(4, count=12)
+    model = RobustPhaseRetrieval(field="complex").fit(A, y)
+    assert max(distance(one, truth, relative=True) for one, truth in zip(model.signal_, x, strict=True)) < 0.12
+
+
+def test_a_real_operator_takes_a_complex_signal():
+    A, x, y = behind_real_rows(5)
+    model = RobustPhaseRetrieval(field="complex").fit(aslinearoperator(A), y[:, 0])
+    assert distance(model.signal_, x[0], relative=True) < 0.12
+
+
+def test_batches_follow_the_first():
+    A, x, y = behind_real_rows(6)
+    A = (A > 0) * 1.0
+    y = np.abs(A @ x.T) ** 2 + draw_noise("student", M, std=0.3, seed=1)[:, np.newaxis]
+    model = RobustPhaseRetrieval(field="complex").partial_fit(A[:1000], y[:1000, 0])
+    before = distance(model.signal_, x[0], relative=True)
+    model.partial_fit(A[1000:], y[1000:, 0])
+    assert distance(model.signal_, x[0], relative=True) < 1.2 * before
+
+
+def test_the_start_leaves_the_real_subspace():
+    A, x, y = behind_real_rows(7)
+    start = spectral_init(A, y[:, 0], field="complex")
+    assert min(distance(one, x[0], relative=True, conjugate=True) for one in start.candidates) < 0.5
+
+
+def test_what_cannot_be_meant_is_refused():
+    A, x, y = behind_real_rows(8)
+    with pytest.raises(ValueError, match="field"):
+        RobustPhaseRetrieval(field="quaternion").fit(A, y[:, 0])
+    with pytest.raises(ValueError, match="whiten"):
+        RobustPhaseRetrieval(whiten="yes").fit(A, y[:, 0])
+    with pytest.raises(ValueError, match='field="real"'):
+        RobustPhaseRetrieval(field="real").fit(A + 1j * A[::-1], y[:, 0])
+    with pytest.raises(ValueError, match="init is real"):
+        RobustPhaseRetrieval(field="complex", init=np.ones(N)).fit(A, y[:, 0])
+    with pytest.raises(ValueError, match='field="complex"'):
+        RobustPhaseRetrieval(init=x[0]).fit(A, y[:, 0])
+    with pytest.raises(ValueError, match="for real data"):
+        RobustPhaseRetrieval(field="complex").fit(A, y[:, 0]).standard_errors(A, y[:, 0])
+
+
+def test_a_start_that_was_given_is_followed():
+    A, x, y = behind_real_rows(9)
+    model = RobustPhaseRetrieval(field="complex", init=x[0] + 0.1).fit(A, y[:, 0])
+    assert distance(model.signal_, x[0], relative=True) < 0.12
