@@ -21,11 +21,13 @@ from robustphase.estimator.inputs import (
     check_start,
     open_responses,
     open_rows,
+    read_by,
 )
-from robustphase.estimator.standard_errors import FittedModel, sandwich
+from robustphase.estimator.standard_errors import FittedModel, sandwich, weighted_sandwich
 from robustphase.estimator.streaming import batch_step
 from robustphase.initialise.start import whitened
 from robustphase.likelihood import NoiseModel
+from robustphase.likelihood.laws import CurvedNoise
 from robustphase.problem import KEPT
 from robustphase.recover import Recovery
 from robustphase.recover.model_check import ModelCheck, ModelWarning
@@ -68,6 +70,14 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Most steps of a descent; the default engine has its own limits.
     tol : float, default=1e-6
         Stop the descent when a step is shorter than this fraction of the signal.
+    noise : {"auto", "additive", "poisson"}, default="auto"
+        The law of the noise. *additive*: the same for every sample. *poisson*: responses are counts with the mean ``|a·x|²``
+        plus an unknown dark count, ``noise_mean_``. *auto*: additive, unless the data show that the noise grows with the signal;
+        then its variance is ``read + shot μ + relative μ²`` of the mean μ, or that of counts. ``noise_model_.kind`` tells.
+    saturation : float or array of shape (m,) or (m, p), optional
+        Responses at or above it are censored: they say "at least that".
+    background : array of shape (m,), optional
+        Known part of every response that is not the signal's, such as a dark frame; beside the unknown constant.
     whiten : bool, default=False
         The design is Gaussian with unknown covariance: estimate it robustly and whiten the covariates first.
     nonfinite : {"raise", "drop"}, default="raise"
@@ -92,8 +102,9 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Weights of the last least-squares problem: small also for clean samples with large noise.
     noise_mean_ : float
         0, or the estimated background: the mean residual of the samples not flagged.
-    noise_model_ : NoiseModel
-        The fitted law of the noise: scale, tails (one over the degrees of freedom), logarithm of the skew, share of bad samples.
+    noise_model_ : NoiseModel or CurvedNoise
+        The fitted law of the noise: scale, tails (one over the degrees of freedom), logarithm of the skew, share of bad samples;
+        and the variance curve, where the noise depends on the signal. Its ``kind`` is "additive", "variance" or "poisson".
     noise_scale_ : float
         Its scale.
     residual_centre_ : float
@@ -157,6 +168,9 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         delta: float = 0.01,
         max_iter: int = 50,
         tol: float = 1e-6,
+        noise: str = "auto",
+        saturation: Any = None,
+        background: Any = None,
         whiten: bool = False,
         nonfinite: str = "raise",
         random_state: Any = None,
@@ -172,6 +186,9 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.delta = delta
         self.max_iter = max_iter
         self.tol = tol
+        self.noise = noise
+        self.saturation = saturation
+        self.background = background
         self.whiten = whiten
         self.nonfinite = nonfinite
         self.random_state = random_state
@@ -185,7 +202,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     contamination_: float
     noise_mean_: float
     noise_scale_: float
-    noise_model_: NoiseModel
+    noise_model_: NoiseModel | CurvedNoise
     certificate_: float
     n_iter_: int
     converged_: bool
@@ -195,6 +212,8 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     batches_seen_: int
     residual_centre_: float
     _law_fitted: bool
+    _scores: Array | None
+    _slopes: Array | None
     _seed: int
 
     def fit(self, A: Any, y: Any) -> RobustPhaseRetrieval:
@@ -221,6 +240,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             check_many_use(self)
         clock = clock.moved_to(samples.source) if samples.source is not source else clock
         start = check_start(self.init, samples.source)
+        samples, detector = read_by(self, samples)
         back, (samples, size) = None, in_ordinary_units(samples)
         if size != 1:
             clock = clock.moved_to(samples.source)
@@ -231,7 +251,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             start = start if start is None else np.linalg.solve(back, start)
         self.history_ = []
         with single_threaded_blas():
-            fitted = fit(samples, start, self._settings(level), clock, self._note)
+            fitted = fit(samples, start, self._settings(level), clock, self._note, detector)
         self._copy(fitted, back, size, one=samples.responses.ndim == 1)
         self.batches_seen_ = 1
         self.n_iter_ = len(self.history_)
@@ -358,6 +378,9 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"standard errors need the data of the fit, {self.weights_.size} samples, got {responses.size}."
             )
+        if self._scores is not None and self._slopes is not None:
+            return weighted_sandwich(source, self.signal_, self._scores, self._slopes)
+        assert isinstance(self.noise_model_, NoiseModel)
         fitted = FittedModel(self.signal_, self.residual_centre_, self.noise_model_)
         return sandwich(source, responses, self._probabilities, self.residual_weights_, fitted)
 
@@ -414,7 +437,8 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._probabilities = plain(found.probabilities)
         self.contamination_, self.certificate_ = plain(fitted.levels), plain(fitted.radii)
         self.noise_mean_, self.residual_centre_ = plain(fitted.noise_means), plain(found.backgrounds)
-        self.noise_model_ = NoiseModel(*(plain(part) for part in found.noise))
+        self.noise_model_ = type(found.noise)(*(plain(part) for part in found.noise))
+        self._scores, self._slopes = (None if part is None else plain(part) for part in (found.scores, found.slopes))
         self.noise_scale_ = plain(found.noise.scales)
         self.converged_, self._law_fitted = plain(fitted.converged), self.polish
         self.model_check_ = fitted.checks[0] if one else fitted.checks

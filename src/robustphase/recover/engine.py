@@ -30,10 +30,13 @@ from robustphase.initialise.start import (
 from robustphase.likelihood import NoiseModel, classify, compare, initial_model
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
+from robustphase.likelihood.laws import CurvedNoise
 from robustphase.problem import PROBLEM, Candidates, Problem, kept, put_columns
+from robustphase.recover.law_engine import Answer, Detector, lawful_answer
 from robustphase.recover.second_opinion import contradicted, second_opinions
 from robustphase.recover.selection import Selected, select
 from robustphase.rows import OperatorRows
+from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.threads import allowed_threads, run_in_threads, single_threaded_blas
 from robustphase.validation import Samples
@@ -115,8 +118,13 @@ class Recovery:
         Weights of the covariates alone.
     residual_weights, probabilities : ndarray of shape (m, p)
         Weights of the last least-squares problem, and the probabilities to be clean that they came from.
+    predictions : ndarray of shape (m, p), or (0, p)
+        ``|A x|²`` at the answers of a likelihood fit.
     history : tuple of Stage
         What was done.
+    scores, slopes : ndarray of shape (m, p), optional
+        Score of each sample and minus its derivative by the mean, where the noise depends on the signal (``noise`` is then
+        a :class:`~robustphase.likelihood.laws.CurvedNoise`).
     """
 
     signals: Array
@@ -124,13 +132,16 @@ class Recovery:
     backgrounds: Array
     weights: Array = field(repr=False)
     contaminations: Array
-    noise: NoiseModel
+    noise: NoiseModel | CurvedNoise
     converged: Array
     broad: Array
     covariate_weights: Array = field(repr=False)
     residual_weights: Array = field(repr=False)
     probabilities: Array = field(repr=False)
+    predictions: Array = field(repr=False)
     history: tuple[Stage, ...] = ()
+    scores: Array | None = field(default=None, repr=False)
+    slopes: Array | None = field(default=None, repr=False)
 
     @property
     def signal(self) -> Array:
@@ -147,7 +158,7 @@ class Recovery:
 
     def joined(self, other: Recovery) -> Recovery:
         """These answers, then the others."""
-        noise = NoiseModel(*(np.concatenate(pair) for pair in zip(self.noise, other.noise, strict=True)))
+        noise = type(self.noise)(*(np.concatenate(pair) for pair in zip(self.noise, other.noise, strict=True)))
         joined: dict[str, Any] = {
             name: np.concatenate((getattr(self, name), getattr(other, name)), axis=-1)
             for name in _PER_SIGNAL
@@ -156,7 +167,7 @@ class Recovery:
         return replace(self, noise=noise, **joined)
 
 
-_PER_SIGNAL = tuple(name for name in Recovery.__dataclass_fields__ if name != "history")
+_PER_SIGNAL = tuple(name for name in Recovery.__dataclass_fields__ if name not in ("history", "scores", "slopes"))
 
 
 class _History:
@@ -188,6 +199,7 @@ def recover(
     unknown_mean: bool,
     start: Array | None = None,
     with_polish: bool = True,
+    detector: Detector | None = None,
     seed: int = 0,
 ) -> Recovery:
     """Recover the signals behind checked samples.
@@ -204,6 +216,8 @@ def recover(
         Start from here instead of looking for candidates.
     with_polish : bool, default=True
         Do the last, efficient step.
+    detector : Detector, optional
+        What is known of how the responses were read; without one the noise is additive.
     seed : int, default=0
         For first guesses and subsamples.
     """
@@ -227,11 +241,40 @@ def recover(
             levels = np.minimum(found.contaminations[more] + ENGINE.auto_margin, ENGINE.auto_most)
             weights = problem._replace(weights=found.covariate_weights)
             found = found.put(more, _in_groups(weights.only(more)._replace(levels=levels), starts, False, run))
+        if with_polish and detector is not None:
+            found = _under_law(problem, found, detector, run)
     return replace(
         found,
         signals=found.signals / size,
         initial_signals=found.initial_signals / size,
         history=tuple(run.history.stages),
+    )
+
+
+def _under_law(problem: Problem, found: Recovery, detector: Detector, run: _Run) -> Recovery:
+    """The answers under the law of the readings, where that is not additive noise."""
+    noise = found.noise
+    assert isinstance(noise, NoiseModel)
+    weighted = problem._replace(weights=found.covariate_weights)
+    answer = Answer(found.signals, found.backgrounds, noise, found.weights, found.predictions)
+    lawful = lawful_answer(weighted, answer, detector, seed=run.seed)
+    if lawful is None:
+        return found
+    weights = np.clip(lawful.clean, 0.0, 1.0)
+    run.history.note(lawful.noise.kind, found.converged.size, scale=float(lawful.noise.scales[0]))
+    return replace(
+        found,
+        signals=lawful.signals,
+        backgrounds=lawful.backgrounds,
+        weights=weights,
+        contaminations=1 - kept(weights).mean(axis=0),
+        noise=lawful.noise,
+        converged=lawful.converged,
+        residual_weights=lawful.weights,
+        probabilities=weights,
+        predictions=lawful.predictions,
+        scores=lawful.scores,
+        slopes=lawful.slopes,
     )
 
 
@@ -343,6 +386,7 @@ def _fit_with_evidence(
         covariate_weights=np.broadcast_to(problem.weights, weights.shape),
         residual_weights=fit.weights * fitted.weights,
         probabilities=fit.clean * fitted.weights,
+        predictions=units * abs2(fit.projections),
     ), fit
 
 
@@ -430,4 +474,5 @@ def _as_selected(problem: Problem, winners: list[Selected], initial: list[Array]
         covariate_weights=np.broadcast_to(problem.weights, weights.shape),
         residual_weights=irls * problem.weights,
         probabilities=weights,
+        predictions=np.empty((0, units.size)),
     )

@@ -69,6 +69,10 @@ class FittedSamples(NamedTuple):
         Where the residuals of clean samples are centred, their scale, and the contamination that was stated or found.
     unknown_mean : bool
         Whether backgrounds were fitted.
+    spreads : ndarray of shape (m, p), optional
+        Standard deviation of every sample over the typical one, as the fit has it; one without.
+    counts : bool, default=False
+        The responses are counts, which are described by means: medians of counts are whole numbers.
     """
 
     source: RowSource
@@ -82,6 +86,8 @@ class FittedSamples(NamedTuple):
     scales: Array
     levels: Array
     unknown_mean: bool
+    spreads: Array | None = None
+    counts: bool = False
 
 
 class Design(NamedTuple):
@@ -203,11 +209,12 @@ def _measure(fit: FittedSamples, rng: np.random.Generator) -> tuple[list[Figures
     evidence = _dependence(fit, clipped, keep, halves, ahead.directions) if with_directions else np.zeros((2, p))
     unknowns = n * (2 if np.iscomplexobj(fit.signals) else 1)
     good = (fit.covariate_weights >= 0.5) & usable
+    standard = residuals if fit.spreads is None else residuals / fit.spreads
     figures = []
     for j in range(p):
         used, k, y = usable[:, j], keep[:, j], fit.responses[:, j]
         g = good[:, j] if good[:, j].sum() > 0.5 * used.sum() else used
-        power, power_evidence = _power(held_out[k, j], y[k], scales[j], float(fit.levels[j]))
+        power, power_evidence = _power(held_out[k, j], y[k], scales[j], float(fit.levels[j]), counts=fit.counts)
         order = np.flatnonzero(k)
         r = clipped[order, j]
         figures.append(
@@ -223,7 +230,7 @@ def _measure(fit: FittedSamples, rng: np.random.Generator) -> tuple[list[Figures
                 unexplained=_unexplained(residuals[k, j], y[k]),
                 power=power,
                 power_evidence=power_evidence,
-                uneven=_unevenness(predictions[k, j], residuals[k, j]),
+                uneven=_unevenness(predictions[k, j], standard[k, j], counts=fit.counts),
                 dependence=float(evidence[0, j]),
                 dependence_evidence=float(evidence[1, j]),
                 background=float(fit.centres[j] + scales[j] * means[j]),
@@ -457,16 +464,23 @@ def _unexplained(residuals: Array, responses: Array) -> float:
     return float(np.var(residuals) / max(float(np.var(responses)), _TINY))
 
 
-def _unevenness(predictions: Array, residuals: Array) -> float:
+def _unevenness(predictions: Array, residuals: Array, *, counts: bool) -> float:
     third = predictions.size // 3
     if third < FIGURES.fewest:
         return 1.0
     order = np.argsort(predictions)
-    low, high = _robust_scale(residuals[order[:third]]), _robust_scale(residuals[order[-third:]])
+    scale = _root_mean_square if counts else _robust_scale
+    low, high = scale(residuals[order[:third]]), scale(residuals[order[-third:]])
     return high / low if low > 0 else 1.0
 
 
-def _power(predictions: Array, responses: Array, scale: float, level: float) -> tuple[float, float]:
+def _root_mean_square(values: Array) -> float:
+    return float(np.sqrt(np.mean(np.square(values)))) if values.size else 0.0
+
+
+def _power(
+    predictions: Array, responses: Array, scale: float, level: float, *, counts: bool = False
+) -> tuple[float, float]:
     """The exponent that bins of the prediction ask for, with a free factor and offset, and the evidence against one.
 
     Bad samples may all have the largest predictions, where they look like a detector that saturates; their share is left out.
@@ -480,9 +494,10 @@ def _power(predictions: Array, responses: Array, scale: float, level: float) -> 
     if not x[0] < x[-1]:
         return 1.0, 0.0
     gaps = [responses[part] - predictions[part] for part in parts]
-    y = x + np.array([np.median(gap) for gap in gaps])
-    spreads = np.array([_robust_scale(gap) for gap in gaps])
-    errors = 1.2533 * np.maximum(spreads, FIGURES.least_spread * scale) / np.sqrt([part.size for part in parts])
+    middle, spread, factor = (np.mean, np.std, 1.0) if counts else (np.median, _robust_scale, 1.2533)
+    y = x + np.array([middle(gap) for gap in gaps])
+    spreads = np.array([spread(gap) for gap in gaps])
+    errors = factor * np.maximum(spreads, FIGURES.least_spread * scale) / np.sqrt([part.size for part in parts])
     if not (errors > 0).all():
         return 1.0, 0.0
     x = x / x[-1]

@@ -1,0 +1,99 @@
+"""Which law the data show, and answers under it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse.linalg import aslinearoperator
+
+from robustphase import RobustPhaseRetrieval, distance
+from robustphase.recover.law_engine import _most_uneven
+from robustphase.simulate import make_world
+
+
+def counted(mean, *, n=20, m=1500, field="real", bad=0.0, seed=0):
+    """Counts with a tenth of dark ones, of which some were swapped and doubled."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal(n) + (1j * rng.standard_normal(n) if field == "complex" else 0)
+    x = x * np.sqrt(mean) / np.linalg.norm(x)
+    A = rng.standard_normal((m, n))
+    if field == "complex":
+        A = (A + 1j * rng.standard_normal((m, n))) / np.sqrt(2)
+    y = rng.poisson(np.abs(A @ x) ** 2 + 0.1 * mean).astype(float)
+    rows = rng.choice(m, int(bad * m), replace=False)
+    y[rows] = 2 * rng.permutation(y)[: rows.size]
+    return A, y, x
+
+
+def expected_error(mean, n, m, field):
+    """About that of maximum likelihood without dark counts: the information is 4 Σ a aᵀ, half of it for complex signals."""
+    unknowns = 2 * n if field == "complex" else n
+    return np.sqrt(unknowns * (2 if field == "complex" else 1) / (4 * m * mean))
+
+
+@pytest.mark.parametrize("field", ["real", "complex"])
+@pytest.mark.parametrize("mean", [0.25, 1.0, 25.0])
+@pytest.mark.parametrize("noise", ["poisson", "auto"])
+def test_counts_are_recovered_at_the_error_of_maximum_likelihood(noise, mean, field):
+    for seed in range(3):
+        A, y, x = counted(mean, bad=0.05, field=field, seed=seed)
+        model = RobustPhaseRetrieval(0.1, noise=noise).fit(A, y)
+        assert model.noise_model_.kind == "poisson"
+        limit = 2.2 * expected_error(mean, *A.shape[::-1], field)
+        assert distance(model.signal_, x, relative=True) < limit, seed
+        assert model.converged_
+
+
+def test_a_tenth_of_a_count_per_reading_is_enough():
+    A, y, x = counted(0.1, m=6000, seed=1)
+    assert np.mean(y == 0) > 0.85
+    model = RobustPhaseRetrieval(0.1).fit(A, y)
+    assert distance(model.signal_, x, relative=True) < 0.25
+
+
+def test_additive_noise_stays_what_it_was():
+    for noise in ("gaussian", "student", "lognormal"):
+        world = make_world(30, 1500, noise=noise, attack="swap" if noise == "student" else "decoy", seed=3)
+        here, there = (RobustPhaseRetrieval(0.1, noise=which).fit(world.A, world.y) for which in ("auto", "additive"))
+        assert here.noise_model_.kind == "additive"
+        np.testing.assert_array_equal(here.signal_, there.signal_)
+        np.testing.assert_array_equal(here.weights_, there.weights_)
+
+
+def test_whole_numbers_are_not_always_counts():
+    """Readings in steps of one, of additive noise much wider than counts would have."""
+    world = make_world(30, 1500, noise="gaussian", noise_std=1.0, norm=10.0, noise_mean=8.0, seed=2)
+    y = np.rint(world.y)
+    model = RobustPhaseRetrieval(0.1, noise_mean="unknown").fit(world.A, y)
+    assert model.noise_model_.kind == "additive"
+
+
+def test_counts_are_refused_where_there_are_none():
+    world = make_world(10, 200, seed=0)
+    with pytest.raises(ValueError, match="counts"):
+        RobustPhaseRetrieval(0.1, noise="poisson").fit(world.A, world.y)
+
+
+def test_bad_samples_alone_make_no_noise_look_uneven():
+    rng = np.random.default_rng(0)
+    sizes = np.abs(rng.standard_normal(4000))
+    sizes[:400] = 100.0
+    upper = np.concatenate((sizes[:400], sizes[400:2000]))
+    ratio = np.log(np.median(upper) / np.median(sizes[2000:]))
+    assert ratio > 0.15
+    assert ratio < _most_uneven(sizes, 0.1, 4000)
+
+
+def test_many_columns_and_operators_follow_the_same_law():
+    A, y, x = counted(4.0, n=16, m=1200, seed=5)
+    rng = np.random.default_rng(6)
+    others = rng.standard_normal((16, 2)) / 2
+    both = np.column_stack((y, rng.poisson((A @ others) ** 2 + 0.4)))
+    model = RobustPhaseRetrieval(0.1).fit(A, both)
+    assert model.noise_model_.kind == "poisson"
+    assert model.noise_model_.mixing.shape == (3,)
+    for found, truth in zip(model.signal_, np.column_stack((x, others)).T, strict=True):
+        assert distance(found, truth, relative=True) < 0.12
+    operator = RobustPhaseRetrieval(0.1).fit(aslinearoperator(A), y)
+    assert operator.noise_model_.kind == "poisson"
+    assert distance(operator.signal_, x, relative=True) < 0.12
