@@ -74,6 +74,8 @@ MAY_TAKE_MORE = {
     "robustphase.report.charts.scatter_chart",
     "robustphase.report.diagnostics.FitDiagnostics.of",
     "robustphase.simulate.corruption.corrupt",
+    "robustphase.simulate.detectors.make_camera",
+    "robustphase.simulate.detectors.make_counts",
     "robustphase.simulate.world.make_world",
 }
 

@@ -8,7 +8,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.recover.law_engine import _most_uneven
-from robustphase.simulate import make_world
+from robustphase.simulate import make_camera, make_world
 
 
 def counted(mean, *, n=20, m=1500, field="real", bad=0.0, seed=0):
@@ -97,3 +97,67 @@ def test_many_columns_and_operators_follow_the_same_law():
     operator = RobustPhaseRetrieval(0.1).fit(aslinearoperator(A), y)
     assert operator.noise_model_.kind == "poisson"
     assert distance(operator.signal_, x, relative=True) < 0.12
+
+
+@pytest.mark.parametrize("field", ["real", "complex"])
+def test_a_camera_is_recovered_at_the_error_that_its_noise_allows(field):
+    """Gain, read noise and offset are unknown; the error is that of weighted least squares with the right variances."""
+    for seed in range(3):
+        world = make_camera(20, 1500, field=field, seed=seed)
+        model = RobustPhaseRetrieval(0.1, noise_mean="unknown", saturation=4095).fit(world.A, world.y)
+        assert model.noise_model_.kind == "variance"
+        assert 1.3 < model.noise_model_.shot < 3.5
+        assert abs(model.noise_mean_ - 100.0) < 5.0
+        energies = np.abs(world.A @ world.truth) ** 2
+        used = world.clean & (world.y < 4095)
+        slopes = 2 * (world.A.conj() * (world.A @ world.truth)[:, None])[used]
+        columns = np.hstack((slopes.real, slopes.imag)) if field == "complex" else slopes
+        information = (columns / (16.0 + 2.3 * energies[used])[:, None]).T @ columns
+        variances = np.linalg.pinv(information, rcond=1e-9, hermitian=True)
+        limit = 1.5 * np.sqrt(np.trace(variances)) / world.norm
+        assert distance(model.signal_, world.truth, relative=True) < limit, seed
+
+
+def test_half_of_the_readings_may_be_saturated():
+    for seed in range(2):
+        world = make_camera(20, 2000, saturated=0.5, contamination=0.05, seed=seed)
+        model = RobustPhaseRetrieval(0.1, noise_mean="unknown", saturation=4095).fit(world.A, world.y)
+        assert distance(model.signal_, world.truth, relative=True) < 0.01
+        assert model.converged_
+
+
+def test_a_ceiling_may_differ_from_sample_to_sample():
+    world = make_camera(15, 1500, contamination=0.0, attack="none", seed=4)
+    ceiling = np.where(np.arange(1500) % 2, 4095.0, 1500.0)
+    model = RobustPhaseRetrieval(0.05, noise_mean="unknown", saturation=ceiling).fit(
+        world.A, np.minimum(world.y, ceiling)
+    )
+    assert distance(model.signal_, world.truth, relative=True) < 0.01
+    with pytest.raises(ValueError, match="saturation"):
+        RobustPhaseRetrieval(0.05, saturation=np.ones(7)).fit(world.A, world.y)
+
+
+def test_a_known_background_is_taken_away_and_its_shot_noise_is_not():
+    rng = np.random.default_rng(8)
+    A, _, x = counted(3.0, n=15, m=1500, seed=8)
+    background = rng.uniform(0.0, 6.0, 1500)
+    y = rng.poisson((A @ x) ** 2 + background).astype(float)
+    model = RobustPhaseRetrieval(0.05, background=background).fit(A, y)
+    assert model.noise_model_.kind == "poisson"
+    assert model.noise_mean_ < 0.3
+    assert distance(model.signal_, x, relative=True) < 0.1
+    with pytest.raises(ValueError, match="background"):
+        RobustPhaseRetrieval(0.05, background=background[:3]).fit(A, y)
+
+
+@pytest.mark.parametrize("mean", [1.0, 25.0])
+def test_standard_errors_cover_what_they_say(mean):
+    """95% intervals of 20 entries in 24 fits: 480 of them, whose share inside is known to 1%."""
+    inside = []
+    for seed in range(24):
+        A, y, x = counted(mean, m=1000, seed=100 + seed)
+        model = RobustPhaseRetrieval(0.02, noise="poisson").fit(A, y)
+        error = model.standard_errors(A, y)
+        aligned = model.signal_ * np.sign(model.signal_ @ x)
+        inside.append(np.abs(aligned - x) < 1.96 * error)
+    assert 0.91 < np.mean(inside) < 0.985

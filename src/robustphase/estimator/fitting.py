@@ -165,7 +165,7 @@ def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fi
             responses,
             found.weights,
             np.broadcast_to(found.covariate_weights, found.weights.shape),
-            samples.dropped,
+            _unread(samples, settings),
             fitted.signals,
             found.initial_signals,
             found.backgrounds,
@@ -198,6 +198,13 @@ def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fi
     return replace(fitted, radii=radii, converged=fitted.converged & ~severe, message=message, checks=checks)
 
 
+def _unread(samples: Samples, settings: Settings) -> Array:
+    """Samples whose responses cannot be compared with predictions: dropped, or censored."""
+    censored = None if settings.detector is None else settings.detector.censored
+    unread: Array = samples.dropped if censored is None else samples.dropped | censored.reshape(samples.dropped.shape)
+    return unread
+
+
 def _spreads(found: Recovery) -> Array | None:
     """Standard deviation of every sample over the typical one, where the noise depends on the signal."""
     noise = found.noise
@@ -224,6 +231,8 @@ def certified(
     if backgrounds is None and settings.unknown_mean:
         means = noise_means(samples, signals, weights)
     m = samples.source.shape[0]
+    unread = _unread(samples, settings)
+    weights = np.where(_columns(unread), 0.0, weights) if unread.any() else weights
     confident = np.array([float(confident_level(float(level), settings.delta, m)) for level in levels])
     unknown = settings.unknown_mean or backgrounds is not None
     answers = Answers(samples.source, responses, weights, signals, means, confident, unknown)

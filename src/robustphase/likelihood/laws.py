@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammainc, gammaln, stdtr, xlogy
+from scipy.special import erfcx, gammainc, gammaln, stdtr, xlogy
 
 from robustphase.constants import budget, derived, numeric
 from robustphase.likelihood.bad_responses import DENSITY
@@ -33,6 +33,8 @@ from robustphase.likelihood.noise_model import NOISE, NoiseModel, e_step, m_step
 
 Array = NDArray[Any]
 _TINY = float(np.finfo(np.float64).tiny)
+#: Standardised residuals beyond it count as that large: exp(a²/2) is still a number.
+LARGEST = 35.0
 
 
 @dataclass(frozen=True)
@@ -327,9 +329,18 @@ class VarianceLaw(NamedTuple):
         # Residuals are smaller than noise: a signal was fitted to them.
         mass = np.maximum((found.clean * seen).sum(axis=0), 1.0)
         inflation = 1 / np.maximum(1 - unknowns / mass, 0.5)
+        masses = found.clean * seen
+        if readings.censored is not None:
+            # The side above is seen only in part, which would pass for a skew.
+            renewed = renewed._replace(log_skews=noise.log_skews)
         sides = np.where(residuals > 0, (noise.skews / renewed.skews) ** 2, 1.0)
         squares = seen * found.weights * residuals**2 * sides * inflation
-        curve = fitted_curve(self.curve * renewed.scales**2, squares, found.clean * seen, self.energies)
+        if readings.censored is not None:
+            # What a reading beyond the ceiling adds on average, E[z² | z ≥ a] = 1 + a h(a) of a normal variable.
+            unseen = judged.clean * readings.weights * readings.censored
+            squares = squares + unseen * spreads * beyond(residuals / roots)
+            masses = masses + unseen
+        curve = fitted_curve(self.curve * renewed.scales**2, squares, masses, self.energies)
         renewed = renewed._replace(
             scales=np.ones_like(renewed.scales), mixing=renewed_mixing(judged.clean, readings.weights, most)
         )
@@ -367,6 +378,14 @@ def fitted_curve(curve: Array, squares: Array, masses: Array, energies: Array) -
         ]
         curve = curve * np.sqrt(np.stack(ratios))
     return curve
+
+
+def beyond(standard: Array) -> Array:
+    """Mean square of a standard normal variable that is at least this: ``1 + a h(a)`` with its hazard h."""
+    # The hazard is sqrt(2/π)/erfcx(a/√2), and a sure thing far below the mean.
+    a = np.clip(standard, -LARGEST, LARGEST)
+    square: Array = 1 + a * np.sqrt(2 / np.pi) / erfcx(a / np.sqrt(2))
+    return square
 
 
 def survival(standard: Array, noise: NoiseModel) -> Array:

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, empirical
+from robustphase.constants import budget, derived, empirical
 from robustphase.descend.candidate_steps import advance, at_rest, placed
 from robustphase.descend.consistency import consistent_samples
 from robustphase.descend.likelihood_fit import LikelihoodFit, fit_signals, refit
 from robustphase.descend.newton import relative_lengths
+from robustphase.initialise.screening import plausible_rows
 from robustphase.initialise.start import (
     broad_start,
     normalised,
@@ -58,6 +59,10 @@ class EngineOptions:
     )
     auto_most: float = empirical(0.35, "up to this level")
     numbers: int = budget(1 << 23, "numbers in an array of samples times signals: more signals are recovered in groups")
+    fewest_left: float = derived(
+        4.0,
+        "samples per unknown without which censored ones are not left out of the start: real signals need two, and noise twice",
+    )
     together: int = budget(16, "signals whose bad samples are counted together")
 
 
@@ -231,9 +236,8 @@ def recover(
     # Between the passes there are only small matrices, on which several threads would wait for each other.
     with single_threaded_blas():
         lazy = p == 1 and start is None
-        problem, screen = screened_problem(
-            samples, contamination, unknown_mean=unknown_mean, thorough=not lazy, seed=seed
-        )
+        used = _uncensored(samples, detector)
+        problem, screen = screened_problem(used, contamination, unknown_mean=unknown_mean, thorough=not lazy, seed=seed)
         starts = None if start is None else start[:, np.newaxis]
         found = _in_groups(problem, starts, screen, run)
         more = found.contaminations > PROBLEM.auto_level
@@ -242,6 +246,8 @@ def recover(
             weights = problem._replace(weights=found.covariate_weights)
             found = found.put(more, _in_groups(weights.only(more)._replace(levels=levels), starts, False, run))
         if with_polish and detector is not None:
+            if used is not samples:
+                problem = _with_censored(problem, samples, detector)
             found = _under_law(problem, found, detector, run)
     return replace(
         found,
@@ -251,27 +257,54 @@ def recover(
     )
 
 
+def _uncensored(samples: Samples, detector: Detector | None) -> Samples:
+    """The samples without censored ones, whose responses are wrong as they stand, as long as enough are left."""
+    if detector is None or detector.censored is None:
+        return samples
+    dropped = samples.dropped | detector.censored.reshape(samples.dropped.shape)
+    m, n = samples.source.shape
+    left = (m - dropped.reshape(m, -1).sum(axis=0)).min()
+    return samples._replace(dropped=dropped) if left >= ENGINE.fewest_left * n else samples
+
+
+def _with_censored(problem: Problem, samples: Samples, detector: Detector) -> Problem:
+    """The problem with the weights that the rows of censored samples have."""
+    dropped, m = samples.dropped, samples.source.shape[0]
+    usable: Array = ~np.asarray(dropped.reshape(m, -1).all(axis=1))
+    if isinstance(samples.source, OperatorRows):
+        weights = usable.astype(np.float64)
+    else:
+        weights, _ = plausible_rows(samples.source, usable)
+    assert detector.censored is not None
+    return problem._replace(weights=np.where(detector.censored, weights[:, np.newaxis], 0.0))
+
+
 def _under_law(problem: Problem, found: Recovery, detector: Detector, run: _Run) -> Recovery:
     """The answers under the law of the readings, where that is not additive noise."""
     noise = found.noise
     assert isinstance(noise, NoiseModel)
-    weighted = problem._replace(weights=found.covariate_weights)
+    # Censored rows had no part in the additive answer, and have weights of their own.
+    weights = np.where(
+        found.covariate_weights > 0, found.covariate_weights, problem.weights if detector.censored is not None else 0.0
+    )
+    weighted = problem._replace(weights=weights)
     answer = Answer(found.signals, found.backgrounds, noise, found.weights, found.predictions)
     lawful = lawful_answer(weighted, answer, detector, seed=run.seed)
     if lawful is None:
         return found
-    weights = np.clip(lawful.clean, 0.0, 1.0)
+    clean = np.clip(lawful.clean, 0.0, 1.0)
     run.history.note(lawful.noise.kind, found.converged.size, scale=float(lawful.noise.scales[0]))
     return replace(
         found,
         signals=lawful.signals,
         backgrounds=lawful.backgrounds,
-        weights=weights,
-        contaminations=1 - kept(weights).mean(axis=0),
+        weights=clean,
+        contaminations=1 - kept(clean).mean(axis=0),
         noise=lawful.noise,
+        covariate_weights=weighted.weights,
         converged=lawful.converged,
         residual_weights=lawful.weights,
-        probabilities=weights,
+        probabilities=clean,
         predictions=lawful.predictions,
         scores=lawful.scores,
         slopes=lawful.slopes,
