@@ -60,6 +60,7 @@ MAY_TAKE_MORE = {
     "robustphase.baselines.cauchy.cauchy_least_squares",
     "robustphase.baselines.geometric.geometric_subgradient",
     "robustphase.baselines.median_reshaped.median_reshaped_wirtinger_flow",
+    "robustphase.baselines.poisson_wirtinger.poisson_wirtinger_flow",
     "robustphase.baselines.polyak.polyak_subgradient",
     "robustphase.baselines.prox.prox_linear",
     "robustphase.baselines.smoothed.smoothed_l1",
