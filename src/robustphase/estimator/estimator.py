@@ -30,6 +30,7 @@ from robustphase.likelihood import NoiseModel
 from robustphase.likelihood.laws import CurvedNoise
 from robustphase.problem import KEPT
 from robustphase.recover import Recovery
+from robustphase.recover.drift import Drift
 from robustphase.recover.model_check import ModelCheck, ModelWarning
 from robustphase.rows import RowSource, project
 from robustphase.rows.passes import abs2
@@ -78,6 +79,9 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Responses at or above it are censored: they say "at least that".
     background : array of shape (m,), optional
         Known part of every response that is not the signal's, such as a dark frame; beside the unknown constant.
+    drift : {None, "auto"}, default=None
+        Whether gain and background may drift slowly over the rows, which stand in the order in which they were read: broken lines
+        with as many pieces as the residuals ask for, ``drift_``.
     whiten : bool, default=False
         The design is Gaussian with unknown covariance: estimate it robustly and whiten the covariates first.
     nonfinite : {"raise", "drop"}, default="raise"
@@ -110,6 +114,8 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     residual_centre_ : float
         Where the residuals ``y − |A x|²`` of clean samples are centred: the peak of the noise model. Fitted also where the
         noise mean is zero; for skewed noise the two differ.
+    drift_ : Drift
+        With ``drift="auto"``, gain and additional background of every response; the fit is to responses without them.
     covariate_weights_ : ndarray of shape (m,)
         Weight of every row of ``A`` alone, whatever its response; after ``partial_fit``, of the last batch.
     certificate_ : float
@@ -171,6 +177,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         noise: str = "auto",
         saturation: Any = None,
         background: Any = None,
+        drift: str | None = None,
         whiten: bool = False,
         nonfinite: str = "raise",
         random_state: Any = None,
@@ -189,6 +196,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.noise = noise
         self.saturation = saturation
         self.background = background
+        self.drift = drift
         self.whiten = whiten
         self.nonfinite = nonfinite
         self.random_state = random_state
@@ -211,6 +219,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     batches_seen_: int
     residual_centre_: float
+    drift_: Drift
     _law_fitted: bool
     _scores: Array | None
     _slopes: Array | None
@@ -252,7 +261,10 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.history_ = []
         with single_threaded_blas():
             fitted = fit(samples, start, self._settings(level), clock, self._note, detector)
+            drift = fitted.drift
         self._copy(fitted, back, size, one=samples.responses.ndim == 1)
+        if drift is not None:
+            self.drift_ = drift
         self.batches_seen_ = 1
         self.n_iter_ = len(self.history_)
         if fitted.message:

@@ -35,6 +35,7 @@ from robustphase.population import paper_step
 from robustphase.problem import kept
 from robustphase.recover import Recovery, recover
 from robustphase.recover.certificate import Answers, Certificates, certify
+from robustphase.recover.drift import DRIFT, Drift, find_drift, no_drift
 from robustphase.recover.law_engine import Detector
 from robustphase.recover.model_check import CHECKS, ModelCheck, Told, certificate_factor, check_model, sampling_error
 from robustphase.recover.model_figures import FittedSamples, measure
@@ -105,6 +106,8 @@ class Fitted:
         What to warn of, if anything.
     checks : tuple of ModelCheck
         The test of each one's model.
+    drift : Drift, optional
+        What drifts over the rows, where that was asked for.
     """
 
     recovery: Recovery
@@ -115,6 +118,7 @@ class Fitted:
     converged: Array
     message: str = ""
     checks: tuple[ModelCheck, ...] = ()
+    drift: Drift | None = None
 
 
 def fit(
@@ -143,6 +147,37 @@ def fit(
         What is known of how the responses were read.
     """
     settings = replace(settings, detector=detector)
+    if detector is not None and detector.drifting:
+        return _with_drift(samples, start, settings, clock, note)
+    return _fit_once(samples, start, settings, clock, note)
+
+
+def _with_drift(samples: Samples, start: Array | None, settings: Settings, clock: Clock, note: Note) -> Fitted:
+    """The fit to responses without their drift, which is read from the residuals of the fit before."""
+    read = _columns(samples.responses)
+    drift = no_drift(read.shape)
+    fitted = _fit_once(samples, start, settings, clock, note)
+    for _ in range(DRIFT.rounds - 1):
+        found = fitted.recovery
+        weights = np.where(_columns(_unread(samples, settings)), 0.0, found.residual_weights)
+        energies = found.predictions if len(found.predictions) else abs2(project(samples.source, fitted.signals))
+        last, drift = drift, find_drift(read, energies, weights)
+        change = drift.corrected(read) - last.corrected(read)
+        scale = np.maximum(found.noise.scales, np.finfo(np.float64).tiny)
+        if (np.sqrt(np.mean(change**2, axis=0)) < DRIFT.settled * scale).all():
+            break
+        detector = settings.detector
+        if detector is not None and drift.any and detector.noise == "poisson":
+            # Counts over a gain are no counts, but their variance still follows their mean.
+            settings = replace(settings, detector=detector._replace(noise="auto"))
+        straight = samples._replace(
+            responses=np.where(samples.dropped, 0.0, drift.corrected(read).reshape(samples.responses.shape))
+        )
+        fitted = _fit_once(straight, start, settings, clock, note)
+    return replace(fitted, drift=drift)
+
+
+def _fit_once(samples: Samples, start: Array | None, settings: Settings, clock: Clock, note: Note) -> Fitted:
     by_engine = settings.step == "newton" and settings.batches == 1
     if by_engine:
         start = _find_start(samples, settings.contamination, settings) if start is None else start

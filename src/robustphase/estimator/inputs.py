@@ -16,6 +16,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from robustphase.initialise.start import METHODS as STARTS
 from robustphase.means import METHODS as MEAN_ESTIMATORS
+from robustphase.recover.drift import DRIFTS
 from robustphase.recover.law_engine import LAW_ENGINE, NOISES, Detector
 from robustphase.rows import OperatorRows, RowSource, as_source
 from robustphase.rows.opening import as_array
@@ -145,6 +146,8 @@ def check_parameters(estimator: Any) -> float | str:
         ("noise", NOISES),
     ):
         check_choice(name, getattr(estimator, name), choices)
+    if estimator.drift not in DRIFTS:
+        raise ValueError(f'drift must be None or "auto", got {estimator.drift!r}.')
     check_fraction("delta", estimator.delta)
     for name in ("batches", "max_iter"):
         value = getattr(estimator, name)
@@ -186,7 +189,7 @@ def read_by(estimator: Any, samples: Samples) -> tuple[Samples, Detector]:
         offsets = known[:, np.newaxis]
         y = np.where(samples.dropped, 0.0, (_as_columns(y) - offsets).reshape(y.shape))
         samples = samples._replace(responses=y)
-    return samples, Detector(estimator.noise, censored, offsets)
+    return samples, Detector(estimator.noise, censored, offsets, drifting=estimator.drift is not None)
 
 
 def _as_columns(values: Array) -> Array:

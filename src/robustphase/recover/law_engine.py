@@ -81,11 +81,14 @@ class Detector(NamedTuple):
         Responses that say "at least that".
     offsets : ndarray of shape (m, 1), optional
         Known background, which was taken away from the responses.
+    drifting : bool, default=False
+        Whether gain and background may drift over the rows.
     """
 
     noise: str = "additive"
     censored: Array | None = None
     offsets: Array | None = None
+    drifting: bool = False
 
 
 class Lawful(NamedTuple):
