@@ -1,6 +1,7 @@
 """Photon counts and cameras: how far the errors lie above those of maximum likelihood that is told everything.
 
-``python -m benchmarks.counts [seeds] [table ...]`` measures and writes docs/_generated/counts_*.md. Tables:
+``python -m benchmarks.counts [seeds] [table ...] [real | complex]`` measures and writes docs/_generated/counts_*.md, one page for
+each table and field. Tables:
 
 - ``clean``: Poisson counts with a tenth of dark ones, unknown; error over that of Poisson maximum likelihood from the truth,
   beside the Cramér–Rao bound and the methods of the literature;
@@ -145,59 +146,57 @@ def ratios(found: list[float]) -> str:
     return f"{np.median(found):.2f} / {np.max(found):.2f}"
 
 
-def clean_table(seeds: int) -> str:
-    rows: list[list[object]] = []
-    for field, (n, m) in SIZES.items():
-        for count in COUNTS:
-            errors: dict[str, list[float]] = {}
-            kinds = []
-            for seed in range(seeds):
-                world = rp.simulate.make_counts(
-                    n, m, mean_count=count, dark=DARK, contamination=0.0, attack="none", field=field, seed=seed
-                )
-                best = poisson_reference(world, np.ones(m, bool))
-                auto = fitted(world)
-                kinds.append(auto.noise_model_.kind)
-                flow = rp.baselines.poisson_wirtinger_flow(world.A, world.y, background=world.noise_mean)
-                for name, value in {
-                    "bound": cramer_rao(world),
-                    "best": best,
-                    "poisson": error(fitted(world, noise="poisson").signal_, world) / best,
-                    "auto": error(auto.signal_, world) / best,
-                    "fisher": error(flow.signal, world) / best,
-                    "plain": error(rp.baselines.wirtinger_flow(world.A, world.y).signal, world) / best,
-                    "truncated": error(rp.baselines.truncated_wirtinger_flow(world.A, world.y).signal, world) / best,
-                }.items():
-                    errors.setdefault(name, []).append(value)
-            rows.append(
-                [field, count, float(np.median(errors["bound"])), float(np.median(errors["best"]))]
-                + [ratios(errors[name]) for name in ("poisson", "auto", "fisher", "plain", "truncated")]
-                + [f"{kinds.count('poisson')} of {seeds}"]
+def clean_table(seeds: int, field: str) -> str:
+    (n, m), rows = SIZES[field], []
+    for count in COUNTS:
+        errors: dict[str, list[float]] = {}
+        kinds = []
+        for seed in range(seeds):
+            world = rp.simulate.make_counts(
+                n, m, mean_count=count, dark=DARK, contamination=0.0, attack="none", field=field, seed=seed
             )
-            print(row(rows[-1]), flush=True)
+            best = poisson_reference(world, np.ones(m, bool))
+            auto = fitted(world)
+            kinds.append(auto.noise_model_.kind)
+            flow = rp.baselines.poisson_wirtinger_flow(world.A, world.y, background=world.noise_mean)
+            for name, value in {
+                "bound": cramer_rao(world),
+                "best": best,
+                "poisson": error(fitted(world, noise="poisson").signal_, world) / best,
+                "auto": error(auto.signal_, world) / best,
+                "fisher": error(flow.signal, world) / best,
+                "plain": error(rp.baselines.wirtinger_flow(world.A, world.y).signal, world) / best,
+                "truncated": error(rp.baselines.truncated_wirtinger_flow(world.A, world.y).signal, world) / best,
+            }.items():
+                errors.setdefault(name, []).append(value)
+        rows.append(
+            [field, count, float(np.median(errors["bound"])), float(np.median(errors["best"]))]
+            + [ratios(errors[name]) for name in ("poisson", "auto", "fisher", "plain", "truncated")]
+            + [f"{kinds.count('poisson')} of {seeds}"]
+        )
+        print(row(rows[-1]), flush=True)
     head = ["field", "mean count", "Cramér–Rao", "maximum likelihood", '`noise="poisson"`', '`"auto"`']
     head += ["WF, Fisher step, told the dark count", "WF", "truncated WF", "found to be counts"]
     return table(head, rows)
 
 
-def bad_table(seeds: int) -> str:
-    rows: list[list[object]] = []
-    for field, (n, m) in SIZES.items():
-        for count in COUNTS:
-            cells: list[object] = [field, count]
-            for share in (0.05, 0.1):
-                found: dict[str, list[float]] = {"poisson": [], "auto": []}
-                for seed in range(seeds):
-                    world = rp.simulate.make_counts(
-                        n, m, mean_count=count, dark=DARK, contamination=0.0, attack="none", field=field, seed=seed
-                    )
-                    world, bad = replaced(world, share, seed)
-                    best = poisson_reference(world, ~bad)
-                    for noise, values in found.items():
-                        values.append(error(fitted(world, noise=noise).signal_, world) / best)
-                cells += [ratios(values) for values in found.values()]
-            rows.append(cells)
-            print(row(cells), flush=True)
+def bad_table(seeds: int, field: str) -> str:
+    (n, m), rows = SIZES[field], []
+    for count in COUNTS:
+        cells: list[object] = [field, count]
+        for share in (0.05, 0.1):
+            found: dict[str, list[float]] = {"poisson": [], "auto": []}
+            for seed in range(seeds):
+                world = rp.simulate.make_counts(
+                    n, m, mean_count=count, dark=DARK, contamination=0.0, attack="none", field=field, seed=seed
+                )
+                world, bad = replaced(world, share, seed)
+                best = poisson_reference(world, ~bad)
+                for noise, values in found.items():
+                    values.append(error(fitted(world, noise=noise).signal_, world) / best)
+            cells += [ratios(values) for values in found.values()]
+        rows.append(cells)
+        print(row(cells), flush=True)
     head = [
         "field",
         "mean count",
@@ -209,60 +208,58 @@ def bad_table(seeds: int) -> str:
     return table(head, rows)
 
 
-def attack_table(seeds: int) -> str:
-    rows: list[list[object]] = []
-    for field, (n, m) in SIZES.items():
-        for count in (1.0, 4.0, 25.0):
-            found: dict[str, list[float]] = {}
-            absolute = {}
-            for attack in rp.simulate.ADVERSARIES:
-                if attack in UNCOUNTABLE:
-                    continue
-                for seed in range(seeds):
-                    world = rp.simulate.make_counts(
-                        n, m, mean_count=count, dark=DARK, contamination=0.1, attack=attack, field=field, seed=seed
-                    )
-                    best = poisson_reference(world, world.clean)
-                    mine = error(fitted(world, noise="poisson").signal_, world)
-                    found.setdefault(attack, []).append(mine / best)
-                    absolute[attack] = max(mine, absolute.get(attack, 0.0))
-            everything = np.concatenate(list(found.values()))
-            worst = sorted(found, key=lambda name: -max(found[name]))[:3]
-            named = ", ".join(f"{name} {max(found[name]):.2f} (error {absolute[name]:.2f})" for name in worst)
-            rows.append([field, count, f"{np.median(everything):.2f}", f"{np.mean(everything > 1.4):.0%}", named])
-            print(row(rows[-1]), flush=True)
+def attack_table(seeds: int, field: str) -> str:
+    (n, m), rows = SIZES[field], []
+    for count in (1.0, 4.0, 25.0):
+        found: dict[str, list[float]] = {}
+        absolute = {}
+        for attack in rp.simulate.ADVERSARIES:
+            if attack in UNCOUNTABLE:
+                continue
+            for seed in range(seeds):
+                world = rp.simulate.make_counts(
+                    n, m, mean_count=count, dark=DARK, contamination=0.1, attack=attack, field=field, seed=seed
+                )
+                best = poisson_reference(world, world.clean)
+                mine = error(fitted(world, noise="poisson").signal_, world)
+                found.setdefault(attack, []).append(mine / best)
+                absolute[attack] = max(mine, absolute.get(attack, 0.0))
+        everything = np.concatenate(list(found.values()))
+        worst = sorted(found, key=lambda name: -max(found[name]))[:3]
+        named = ", ".join(f"{name} {max(found[name]):.2f} (error {absolute[name]:.2f})" for name in worst)
+        rows.append([field, count, f"{np.median(everything):.2f}", f"{np.mean(everything > 1.4):.0%}", named])
+        print(row(rows[-1]), flush=True)
     return table(["field", "mean count", "median", "above 1.4", "worst"], rows)
 
 
-def camera_table(seeds: int) -> str:
+def camera_table(seeds: int, field: str) -> str:
     rows: list[list[object]] = []
-    for field in SIZES:
-        for saturated in (0.03, 0.5):
-            found, additive, best_errors, seconds, models = [], [], [], [], []
-            for seed in range(seeds):
-                world = rp.simulate.make_camera(
-                    saturated=saturated, gain=GAIN, read_noise=READ, offset=OFFSET, bits=BITS, field=field, seed=seed
-                )
-                best = camera_reference(world, world.clean)
-                begun = perf_counter()
-                model = fitted(world, noise_mean="unknown", saturation=2**BITS - 1)
-                seconds.append(perf_counter() - begun)
-                found.append(error(model.signal_, world) / best)
-                additive.append(error(fitted(world, noise_mean="unknown", noise="additive").signal_, world) / best)
-                best_errors.append(best)
-                models.append((model.noise_model_.shot, np.sqrt(model.noise_model_.read), model.noise_mean_))
-            shot, read, offset = np.median(models, axis=0)
-            told = f"{shot:.2f}, {read:.1f}, {offset:.1f}"
-            share, time = f"{saturated:.0%}", f"{np.median(seconds):.1f} s"
-            rows.append([field, share, float(np.median(best_errors)), ratios(found), ratios(additive), told, time])
-            print(row(rows[-1]), flush=True)
+    for saturated in (0.03, 0.5):
+        found, additive, best_errors, seconds, models = [], [], [], [], []
+        for seed in range(seeds):
+            world = rp.simulate.make_camera(
+                saturated=saturated, gain=GAIN, read_noise=READ, offset=OFFSET, bits=BITS, field=field, seed=seed
+            )
+            best = camera_reference(world, world.clean)
+            begun = perf_counter()
+            model = fitted(world, noise_mean="unknown", saturation=2**BITS - 1)
+            seconds.append(perf_counter() - begun)
+            found.append(error(model.signal_, world) / best)
+            additive.append(error(fitted(world, noise_mean="unknown", noise="additive").signal_, world) / best)
+            best_errors.append(best)
+            models.append((model.noise_model_.shot, np.sqrt(model.noise_model_.read), model.noise_mean_))
+        shot, read, offset = np.median(models, axis=0)
+        told = f"{shot:.2f}, {read:.1f}, {offset:.1f}"
+        share, time = f"{saturated:.0%}", f"{np.median(seconds):.1f} s"
+        rows.append([field, share, float(np.median(best_errors)), ratios(found), ratios(additive), told, time])
+        print(row(rows[-1]), flush=True)
     head = ["field", "saturated", "reference", "ours", "additive, not told of the ceiling"]
     head += ["gain, read noise, offset found", "time"]
     return table(head, rows)
 
 
-def interval_table(seeds: int) -> str:
-    n, m = SIZES["real"]
+def interval_table(seeds: int, field: str) -> str:
+    n, m = SIZES[field]
     rows: list[list[object]] = []
     for count in (1.0, 4.0, 25.0, 200.0):
         inside, stated, true = [], [], []
@@ -291,14 +288,21 @@ TABLES = {
 }
 
 
-def run(seeds: int = 10, names: tuple[str, ...] = tuple(TABLES)) -> None:
+#: Standard errors are for real signals.
+REAL_ONLY = ("errors",)
+
+
+def run(seeds: int = 10, names: tuple[str, ...] = tuple(TABLES), fields: tuple[str, ...] = tuple(SIZES)) -> None:
     for name in names:
-        print(f"\n{name}, {seeds} seeds", flush=True)
-        text = TABLES[name](seeds)
-        write_text(PAGES / f"counts_{name}.md", stamped(f"{seeds} seeds; median / worst.\n\n{text}"))
+        for field in fields:
+            if field == "real" or name not in REAL_ONLY:
+                print(f"\n{name}, {field}, {seeds} seeds", flush=True)
+                text = f"{seeds} seeds; median / worst.\n\n{TABLES[name](seeds, field)}"
+                write_text(PAGES / f"counts_{name}_{field}.md", stamped(text))
 
 
 if __name__ == "__main__":
     arguments = sys.argv[1:]
     count = int(arguments.pop(0)) if arguments and arguments[0].isdigit() else 10
-    run(count, tuple(arguments) or tuple(TABLES))
+    chosen = tuple(argument for argument in arguments if argument in SIZES)
+    run(count, tuple(argument for argument in arguments if argument in TABLES) or tuple(TABLES), chosen or tuple(SIZES))
