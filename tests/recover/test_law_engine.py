@@ -7,7 +7,8 @@ import pytest
 from scipy.sparse.linalg import aslinearoperator
 
 from robustphase import RobustPhaseRetrieval, distance
-from robustphase.recover.law_engine import _most_uneven
+from robustphase.constants import varied
+from robustphase.recover.law_engine import LAW_ENGINE, _most_uneven
 from robustphase.simulate import make_camera, make_world
 
 
@@ -161,3 +162,25 @@ def test_standard_errors_cover_what_they_say(mean):
         aligned = model.signal_ * np.sign(model.signal_ @ x)
         inside.append(np.abs(aligned - x) < 1.96 * error)
     assert 0.91 < np.mean(inside) < 0.985
+
+
+def test_signals_in_groups_get_the_answers_of_all_together():
+    rng = np.random.default_rng(3)
+    A, signals = rng.standard_normal((700, 10)), 1.5 * rng.standard_normal((10, 12)) / np.sqrt(10)
+    y = rng.poisson((A @ signals) ** 2 + 0.2).astype(float)
+    together = RobustPhaseRetrieval(0.05).fit(A, y)
+    with varied(LAW_ENGINE, numbers=9 * 700):
+        grouped = RobustPhaseRetrieval(0.05).fit(A, y)
+    assert together.noise_model_.kind == grouped.noise_model_.kind == "poisson"
+    for model in (together, grouped):
+        errors = [distance(x, truth, relative=True) for x, truth in zip(model.signal_, signals.T, strict=True)]
+        assert max(errors) < 0.25
+        assert np.median(errors) < 0.12
+
+
+def test_additive_noise_may_be_saturated_too():
+    world = make_world(15, 1500, noise="gaussian", noise_std=0.1, contamination=0.0, attack="none", seed=4)
+    ceiling = float(np.quantile(world.y, 0.7))
+    model = RobustPhaseRetrieval(0.05, noise="additive", saturation=ceiling).fit(world.A, np.minimum(world.y, ceiling))
+    assert model.noise_model_.kind == "additive"
+    assert distance(model.signal_, world.truth, relative=True) < 0.03

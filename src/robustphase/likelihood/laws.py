@@ -83,8 +83,10 @@ class CurvedNoise(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """``"poisson"`` for counts, ``"variance"`` for noise with a fitted curve."""
-        return "poisson" if np.all(self.counts) else "variance"
+        """``"poisson"`` for counts, ``"variance"`` for noise with a fitted curve, ``"additive"`` where that is flat."""
+        if np.all(self.counts):
+            return "poisson"
+        return "variance" if np.any(self.shot) or np.any(self.relative) else "additive"
 
     @property
     def degrees(self) -> Array:

@@ -63,6 +63,7 @@ class LawEngineOptions:
     rounding: float = numeric(
         1e-15, "relative difference from a whole number that is rounding: a few units in the last place"
     )
+    numbers: int = budget(1 << 23, "numbers in an array of samples times signals: more signals are fitted in groups")
     apart: float = derived(0.1, "relative distance below which two candidates are the same")
     broad_columns: int = budget(8, "most signals that all get candidates of their own")
 
@@ -89,6 +90,11 @@ class Detector(NamedTuple):
     censored: Array | None = None
     offsets: Array | None = None
     drifting: bool = False
+
+    def only(self, columns: Array) -> Detector:
+        """What is known of some of the signals."""
+        censored = self.censored
+        return self if censored is None else self._replace(censored=censored[:, columns])
 
 
 class Lawful(NamedTuple):
@@ -145,6 +151,16 @@ class Answer(NamedTuple):
     weights: Array
     predictions: Array
 
+    def only(self, columns: Array) -> Answer:
+        """Some of the answers."""
+        return Answer(
+            self.signals[:, columns],
+            self.backgrounds[columns],
+            self.noise.only(columns),
+            self.weights[:, columns],
+            self.predictions[:, columns],
+        )
+
     def over(self, units: Array) -> Answer:
         """The same in other units of the responses."""
         return Answer(
@@ -159,6 +175,9 @@ class Answer(NamedTuple):
 def lawful_answer(problem: Problem, answer: Answer, detector: Detector, *, seed: int = 0) -> Lawful | None:
     """The answer under the law that was asked for or that the data show; None where the additive answer stands.
 
+    All signals were read by one detector, so the law is that of most of them; where memory has room for some at a time, that
+    of most of the first ones.
+
     Parameters
     ----------
     problem : Problem
@@ -170,22 +189,50 @@ def lawful_answer(problem: Problem, answer: Answer, detector: Detector, *, seed:
     seed : int, default=0
         For first guesses and subsamples.
     """
-    if detector.noise == "additive" and detector.censored is None:
-        return None
-    if detector.noise == "poisson" or (detector.noise == "auto" and _all_counts(as_read(problem, detector))):
+    m, p = problem.responses.shape
+    size = max(1, LAW_ENGINE.numbers // m)
+    found: list[Lawful] = []
+    which: str | None = None
+    for low in range(0, p, size):
+        columns = np.arange(low, min(low + size, p))
+        one = problem.only(columns), answer.only(columns), detector.only(columns)
+        which, part = _answer_of(*one, which, seed)
+        if part is None:
+            return None
+        found.append(part)
+    return found[0] if len(found) == 1 else _joined(found)
+
+
+def _answer_of(
+    problem: Problem, answer: Answer, detector: Detector, which: str | None, seed: int
+) -> tuple[str | None, Lawful | None]:
+    """The law of these columns, if it is not known yet, and their answers."""
+    if which is None and detector.noise == "additive" and detector.censored is None:
+        return None, None
+    asked = detector.noise == "poisson" or which == "poisson"
+    if which != "curve" and (asked or (detector.noise == "auto" and _all_counts(as_read(problem, detector)))):
         counted = as_read(problem, detector)
         readings = _readings(counted, detector, _offsets(counted, detector), counts=True)
         fit, readings = _fit_counts(counted, readings, answer, seed)
-        if detector.noise == "poisson" or _dispersed_as_counts(counted, readings, fit):
-            return _lawful(readings, fit)
-    if detector.censored is not None or _uneven(problem, answer):
-        natural = answer.over(problem.units)
+        if asked or _dispersed_as_counts(counted, readings, fit):
+            return "poisson", _lawful(readings, fit)
+    if which == "curve" or detector.censored is not None or _uneven(problem, answer):
         offsets = _offsets(problem, detector) / problem.units
         shifted = problem._replace(responses=problem.responses + offsets)
         readings = _readings(shifted, detector, offsets, counts=False)
-        fit = _fit_curve(shifted, readings, natural, curved=detector.noise != "additive")
-        return _lawful(readings, fit).times(problem.units)
-    return None
+        fit = _fit_curve(shifted, readings, answer.over(problem.units), curved=detector.noise != "additive")
+        return "curve", _lawful(readings, fit).times(problem.units)
+    return None, None
+
+
+def _joined(parts: list[Lawful]) -> Lawful:
+    noise = CurvedNoise(*(np.concatenate(fields) for fields in zip(*(part.noise for part in parts), strict=True)))
+    joined = {
+        name: np.concatenate([getattr(part, name) for part in parts], axis=-1)
+        for name in Lawful._fields
+        if name != "noise"
+    }
+    return Lawful(noise=noise, **joined)
 
 
 def as_read(problem: Problem, detector: Detector) -> Problem:
@@ -221,7 +268,7 @@ def _fit_counts(problem: Problem, readings: Readings, answer: Answer, seed: int)
     p = problem.responses.shape[1]
     mixing = np.broadcast_to(problem.levels / 2, (p,))
     if p > LAW_ENGINE.broad_columns:
-        signals, backgrounds = shared_law_start(problem, readings, PoissonLaw(mixing), seed=seed)
+        signals, backgrounds = _better_start(problem, readings, answer, seed)
     else:
         found = [_raced(problem, readings, answer, column, seed) for column in range(p)]
         signals, backgrounds = (np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
@@ -233,6 +280,20 @@ def _fit_counts(problem: Problem, readings: Readings, answer: Answer, seed: int)
         law = np.where(readings.censored, marginal, law)
     readings = readings._replace(bad=law)
     return fit_law(problem, readings, fit.law, fit.signals, fit.backgrounds), readings
+
+
+def _better_start(problem: Problem, readings: Readings, answer: Answer, seed: int) -> tuple[Array, Array]:
+    """For every one of many columns the more likely of two candidates: one from common passes, and the additive answer."""
+    law = PoissonLaw(problem.levels / 2)
+    steps, inner, _ = LAW_ENGINE.race[-1]
+    shared = shared_law_start(problem, readings, law, seed=seed)
+    first = fit_law(problem, readings, law, *shared, Effort(steps, inner))
+    there = np.linalg.norm(answer.signals, axis=0) > 0
+    signals = np.where(there, answer.signals, shared[0])
+    backgrounds = np.where(there, np.maximum(answer.backgrounds, 0.0), shared[1])
+    second = fit_law(problem, readings, law, signals, backgrounds, Effort(steps, inner))
+    better = second.merits[-1] > first.merits[-1]
+    return np.where(better, second.signals, first.signals), np.where(better, second.backgrounds, first.backgrounds)
 
 
 def _raced(problem: Problem, readings: Readings, answer: Answer, column: int, seed: int) -> tuple[Array, Array]:
