@@ -15,6 +15,8 @@ from robustphase.likelihood.laws import (
     bad_law,
     censored_law,
     fitted_curve,
+    law_mean,
+    law_variance,
     marginal_law,
     survival,
 )
@@ -144,3 +146,13 @@ def test_a_model_tells_its_kind_and_its_variance():
     camera = counts._replace(read=16 * one, shot=2.3 * one, counts=one == 0)
     assert (counts.kind, camera.kind) == ("poisson", "variance")
     assert_allclose(camera.variance(np.array([0.0, 10.0])), [16.0, 39.0])
+
+
+def test_readings_have_their_mean_whatever_the_skew():
+    noise = skewed(degrees=6.0, skew=1.8)
+    grid = np.linspace(-400, 400, 800_001)[:, None]
+    density = noise.density(grid)[:, 0]
+    step = grid[1, 0] - grid[0, 0]
+    mean = np.sum(grid[:, 0] * density) * step
+    assert_allclose(law_mean(noise)[0], mean, rtol=1e-3)
+    assert_allclose(law_variance(noise)[0], np.sum((grid[:, 0] - mean) ** 2 * density) * step, rtol=1e-3)

@@ -184,3 +184,19 @@ def test_additive_noise_may_be_saturated_too():
     model = RobustPhaseRetrieval(0.05, noise="additive", saturation=ceiling).fit(world.A, np.minimum(world.y, ceiling))
     assert model.noise_model_.kind == "additive"
     assert distance(model.signal_, world.truth, relative=True) < 0.03
+
+
+def test_multiplicative_noise_that_is_skewed_neither_shifts_nor_drowns_the_signal():
+    """Ten looks of speckle: the noise is as large as the signal asks, so small predictions are worth most."""
+    gains = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        A, x = rng.standard_normal((1500, 20)), rng.standard_normal(20)
+        energies = (A @ x) ** 2
+        y = energies * rng.gamma(10, 0.1, 1500) + 0.02 * rng.standard_normal(1500)
+        y[:75] = rng.permutation(y)[:75]
+        here, there = (RobustPhaseRetrieval(0.1, noise=noise).fit(A, y) for noise in ("auto", "additive"))
+        assert here.noise_model_.kind == "variance"
+        assert 0.05 < here.noise_model_.relative < 0.2
+        gains.append(distance(here.signal_, x) / distance(there.signal_, x))
+    assert np.median(gains) < 0.5

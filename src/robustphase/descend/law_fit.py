@@ -158,8 +158,10 @@ def fit_held(
         fractions = LAW_FIT.shrink**tries
         signals = point.signals + shortened(fractions * step.signals, point.signals)
         backgrounds = np.maximum(point.backgrounds + fractions * step.backgrounds, least)
-        # The laws follow at the same time, as in generalised EM.
+        # The laws follow at the same time, as in generalised EM; not after a step that was given up, perhaps for their sake.
         renewed = law.renewed(point.judged, readings, point.means, problem.levels, unknowns)
+        again = tries > 0
+        renewed = put_columns(renewed, law.only(again), again) if again.any() else renewed
         tried = _seen(problem, readings, renewed, signals, backgrounds)
         before, after = merits[-1], tried.judged.log_likelihood / mass
         # Written so that a merit which is not a number counts as fallen.

@@ -5,8 +5,8 @@ A reading y of a sample with the mean μ = |aᴴx|² + b + B (b unknown, B known
 *Poisson* (:class:`PoissonLaw`): ``P(y) = μ^y exp(−μ)/y!`` for whole numbers y ≥ 0; b is the dark count. Score ``(y − μ)/μ``,
 information ``1/μ``.
 
-*variance* (:class:`VarianceLaw`): ``y = μ + τ z`` with ``τ² = c₀ + c₁ e + c₂ e²`` of the energy ``e = |aᴴx|²`` (read noise and
-whatever a background adds, shot noise, multiplicative noise) and z of the asymmetric Student law of
+*variance* (:class:`VarianceLaw`): ``y = μ + τ (z − E z)`` with ``τ² = c₀ + c₁ e + c₂ e²`` of the energy ``e = |aᴴx|²`` (read
+noise and whatever a background adds, shot noise, multiplicative noise) and z of the asymmetric Student law of
 :mod:`robustphase.likelihood.noise_model`. The energies in τ are held while signals move and renewed where they arrived, as in
 quasi-likelihood: what the fit says of the mean then rests on the mean alone, whatever the law.
 
@@ -111,7 +111,10 @@ class CurvedNoise(NamedTuple):
 
     def density(self, residuals: Array) -> Array:
         """Density of clean residuals of typical readings, shape (m, k)."""
-        return NoiseModel(self.scales, self.tails, self.log_skews, self.mixing).density(residuals)
+        noise = NoiseModel(np.ones_like(self.scales), self.tails, self.log_skews, self.mixing)
+        scales = self.scales / np.sqrt(law_variance(noise))
+        # Residuals are counted from the mean, the law from its peak.
+        return noise._replace(scales=scales).density(residuals + scales * law_mean(noise))
 
 
 class Readings(NamedTuple):
@@ -273,6 +276,14 @@ class VarianceLaw(NamedTuple):
         """Least mean that a reading may have."""
         return -np.inf
 
+    def deviations(self, readings: Readings, means: Array) -> Array:
+        """Readings from the peak of their law, which lies below the mean where it is skewed.
+
+        A skewed law with its peak at the mean would shift predictions by a multiple of τ, and so the norm of the signal.
+        """
+        deviations: Array = readings.responses - means + np.sqrt(self.spreads) * law_mean(self.noise)
+        return deviations
+
     def held(self, energies: Array) -> VarianceLaw:
         """The law with the variances that these energies have."""
         return self._replace(energies=energies)
@@ -281,7 +292,7 @@ class VarianceLaw(NamedTuple):
         """Probabilities to be clean, and the least-squares problem."""
         spreads, noise = self.spreads, self.noise
         roots = np.sqrt(spreads)
-        residuals = readings.responses - means
+        residuals = self.deviations(readings, means)
         standard = residuals / roots
         seen = e_step(standard, np.zeros_like(standard), readings.bad * roots, readings.weights, noise)
         clean, weights = seen.clean, seen.weights / spreads
@@ -303,10 +314,9 @@ class VarianceLaw(NamedTuple):
 
     def slopes(self, judged: Judged, readings: Readings, means: Array) -> Array:
         """Minus the derivative of the score of the mixture by the mean: a residual that grows loses weight."""
+        deviations = self.deviations(readings, means)
         # u r²/τ², the weight of the Student law times the squared residual.
-        squares = (
-            judged.weights / np.maximum(judged.clean * readings.weights, _TINY) * (readings.responses - means) ** 2
-        )
+        squares = judged.weights / np.maximum(judged.clean * readings.weights, _TINY) * deviations**2
         lost = 2 / (1 + self.noise.degrees) * squares
         if readings.censored is not None:
             lost = np.where(readings.censored, 0.0, lost)
@@ -315,17 +325,17 @@ class VarianceLaw(NamedTuple):
 
     def as_model(self, energies: Array, backgrounds: Array, readings: Readings) -> CurvedNoise:
         """What is reported."""
-        scales = np.sqrt(_average(self.held(energies).spreads, readings.weights))
-        noise = self.noise
+        noise, width = self.noise, law_variance(self.noise)
+        scales = np.sqrt(width * _average(self.held(energies).spreads, readings.weights))
         counts = np.zeros(scales.size, bool)
-        read, shot, relative = self.curve
+        read, shot, relative = width * self.curve
         return CurvedNoise(scales, noise.tails, noise.log_skews, noise.mixing, read, shot, relative, counts)
 
     def renewed(self, judged: Judged, readings: Readings, means: Array, most: Array, unknowns: float) -> VarianceLaw:
         """The law that the judgement asks for: the m-step of tails, skew and share, and of the variance curve."""
         seen = readings.weights if readings.censored is None else readings.weights * ~readings.censored
         spreads, noise = self.spreads, self.noise
-        roots, residuals = np.sqrt(spreads), readings.responses - means
+        roots, residuals = np.sqrt(spreads), self.deviations(readings, means)
         found = e_step(residuals / roots, np.zeros_like(residuals), readings.bad * roots, seen, noise)
         renewed = m_step(noise, found.statistics, most)
         # Residuals are smaller than noise: a signal was fitted to them.
@@ -380,6 +390,21 @@ def fitted_curve(curve: Array, squares: Array, masses: Array, energies: Array) -
         ]
         curve = curve * np.sqrt(np.stack(ratios))
     return curve
+
+
+def law_mean(noise: NoiseModel) -> Array:
+    """Mean of the asymmetric Student law over its lower scale: ``(k − 1) E|t|`` for the skew k, shape (k,)."""
+    nu = noise.degrees
+    size = 2 * np.sqrt(nu / np.pi) / (nu - 1) * np.exp(gammaln((nu + 1) / 2) - gammaln(nu / 2))
+    mean: Array = noise.scales * (noise.skews - 1) * size
+    return mean
+
+
+def law_variance(noise: NoiseModel) -> Array:
+    """Variance of the asymmetric Student law: ``(1 − k + k²) ν/(ν − 2)`` about its peak, less the squared mean; shape (k,)."""
+    k, nu = noise.skews, noise.degrees
+    variance: Array = noise.scales**2 * (1 - k + k**2) * nu / (nu - 2) - law_mean(noise) ** 2
+    return variance
 
 
 def beyond(standard: Array) -> Array:
