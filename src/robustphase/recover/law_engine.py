@@ -190,6 +190,8 @@ def lawful_answer(problem: Problem, answer: Answer, detector: Detector, *, seed:
         For first guesses and subsamples.
     """
     m, p = problem.responses.shape
+    if p == 1 and _constant(problem):
+        return None
     size = max(1, LAW_ENGINE.numbers // m)
     found: list[Lawful] = []
     which: str | None = None
@@ -260,7 +262,13 @@ def _readings(problem: Problem, detector: Detector, offsets: Array, *, counts: b
 def _all_counts(problem: Problem) -> bool:
     """Whether all readings that can be used are whole numbers, and next to none below zero."""
     y = problem.responses[np.broadcast_to(problem.weights > 0, problem.responses.shape)]
-    return bool(y.size and np.mean((y == np.rint(y)) & (y >= 0)) >= 1 - float(problem.levels.max()) and y.max() > 0)
+    return bool(y.size and np.mean((y == np.rint(y)) & (y >= 0)) >= 1 - float(problem.levels.max()))
+
+
+def _constant(problem: Problem) -> bool:
+    """Whether the readings hold one value only, as those of a dead pixel: no law has anything to explain there."""
+    y = problem.responses[np.broadcast_to(problem.weights > 0, problem.responses.shape)]
+    return bool(y.size == 0 or np.ptp(y) == 0)
 
 
 def _fit_counts(problem: Problem, readings: Readings, answer: Answer, seed: int) -> tuple[LawFit, Readings]:
