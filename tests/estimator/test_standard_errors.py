@@ -83,6 +83,33 @@ def test_they_need_the_data_of_a_polished_fit(world):
         model.partial_fit(*world).standard_errors(*world)
 
 
+@pytest.mark.parametrize("kind", ["proportional", "root", "counts"])
+def test_they_hold_for_noise_that_grows_with_the_signal(kind):
+    hits = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        A, x = rng.standard_normal((1000, 20)), rng.standard_normal(20)
+        x /= np.linalg.norm(x)
+        expected, z = (A @ x) ** 2, rng.standard_normal(1000)
+        y = {
+            "proportional": expected * (1 + 0.2 * z) + 0.05 * rng.standard_normal(1000),
+            "root": expected + 0.2 * np.sqrt(expected) * z + 0.02 * rng.standard_normal(1000),
+            "counts": rng.poisson(200 * expected) / 200,
+        }[kind]
+        model = RobustPhaseRetrieval(0.1).fit(A, y)
+        hits.append(np.abs(model.signal_ * np.sign(model.signal_ @ x) - x) < 1.96 * model.standard_errors(A, y))
+    # 400 entries, standard deviation 0.011; four of them, and as much again for the sandwich, which is right for large m only.
+    assert 0.90 <= np.mean(hits) <= 0.995
+
+
+def test_they_are_refused_where_the_model_does_not_hold(rng):
+    A, x = rng.standard_normal((1000, 20)), np.ones(20) / np.sqrt(20)
+    with pytest.warns(UserWarning, match="power of the responses"):
+        model = RobustPhaseRetrieval().fit(A, 10 * np.abs(A @ x))
+    with pytest.raises(ValueError, match=r"need a model that holds, and \"power of the responses\" failed"):
+        model.standard_errors(A, 10 * np.abs(A @ x))
+
+
 def test_they_read_the_data_three_times(world):
     model, source = RobustPhaseRetrieval().fit(*world), as_source(world.A)
     model.standard_errors(source, world.y)

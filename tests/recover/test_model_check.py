@@ -20,9 +20,10 @@ from robustphase.recover.model_figures import Design, Figures, FittedSamples, me
 from robustphase.rows import MemoryRows
 
 RIGHT = Figures(
-    samples=2000, kept=1800, unknowns=40, flagged=0.1, energy=1.0, scale=0.5, correlation=0.6, kept_correlation=0.8,
-    unexplained=0.1, power=1.0, power_evidence=0.5, uneven=1.0, dependence=0.0, dependence_evidence=0.3, background=0.02,
-    neighbours=0.01, drift=0.01, gain=-0.02,
+    samples=2000, kept=1800, unknowns=40, flagged=0.1, checked=1800, energy=1.0, scale=0.5, correlation=0.6, kept_correlation=0.8,
+    unexplained=0.1, power=1.0, power_evidence=0.5, noise=0.5, uneven=1.0, rough=0.3, dependence=0.0,
+    dependence_evidence=0.3, background=0.02,
+    neighbours=0.01, drift=0.01, gain=-0.02, turn=0.0, turn_evidence=0.1, rival=0.05, rival_apart=0.1,
 )  # fmt: skip
 STANDARD = Design(scale=0.99, shift=0.0005, spread=0.001, kurtosis=0.0, rows=1800, curvature=0.9)
 
@@ -53,6 +54,10 @@ WRONG = [
     ("residuals along the rows", {"dependence": 0.1, "dependence_evidence": 9.0}, "complex"),
     ("drift of the gain", {"gain": 0.6}, "shorter stretches"),
     ("neighbouring residuals", {"neighbours": 0.6}, "shorter stretches"),
+    ("drift of the signal", {"turn": 0.3, "turn_evidence": 12.0}, "shorter stretches"),
+    ("rival signal", {"rival": 0.4}, "flagged samples by themselves"),
+    ("evenness of the noise", {"uneven": 5.0, "rough": 0.9}, "direction of the answer only"),
+    ("expected error", {"noise": 10.0}, "more samples"),
 ]
 
 
@@ -141,7 +146,7 @@ def figures_at(signal, A, y, weights=None):
     ones = np.ones((m, 1))
     fit = FittedSamples(
         MemoryRows(A), y[:, np.newaxis], ones if weights is None else weights, ones, np.zeros(m, bool),
-        signal[:, np.newaxis], signal[:, np.newaxis], np.zeros(1), np.array([0.5]), np.array([0.1]), False,
+        signal[:, np.newaxis], signal[:, np.newaxis], np.zeros(1), np.array([0.5]), np.array([0.1]), False, np.array([0.1]),
     )  # fmt: skip
     (one,), design = measure(fit)
     return one, design
@@ -206,6 +211,14 @@ def test_huge_samples_that_are_not_kept_count_for_nothing(drawn):
     assert same.scale == design.scale
     assert hostile.dependence == pytest.approx(plain.dependence, abs=1e-9)
     assert hostile.kept_correlation == pytest.approx(plain.kept_correlation, abs=1e-9)
+
+
+def test_a_slightly_wrong_curve_is_severe_only_together_with_a_background():
+    curved = RIGHT._replace(power=0.9, power_evidence=50.0)
+    assert [one.name for one in checked(curved).failed] == ["power of the responses"]
+    assert not checked(curved).severe
+    assert checked(curved._replace(background=0.5)).severe
+    assert not checked(RIGHT._replace(background=0.5)).severe
 
 
 def test_rows_of_another_scale_are_blamed_for_flags():

@@ -193,3 +193,13 @@ def test_a_full_disk_keeps_the_old_result(saved, plain, monkeypatch):
         save_result(saved, plain)
     assert saved.read_bytes() == before
     assert os.listdir(saved.parent) == ["result.npz"]
+
+
+def test_failed_checks_of_the_model_are_kept_and_shown(tmp_path, diagnostics):
+    failed = replace(diagnostics, failed_checks={"curvature": "0.01, limit 0.4: <equal rows>."})
+    save_result(tmp_path / "result.npz", failed)
+    again = load_result(tmp_path / "result.npz")
+    assert again.failed_checks == failed.failed_checks
+    page = render_report(again)
+    assert "model: curvature, look here" in page
+    assert "&lt;equal rows&gt;" in page

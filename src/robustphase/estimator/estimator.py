@@ -23,6 +23,7 @@ from robustphase.estimator.inputs import (
     open_rows,
     read_by,
 )
+from robustphase.estimator.scoring import explained
 from robustphase.estimator.standard_errors import FittedModel, sandwich, weighted_sandwich
 from robustphase.estimator.streaming import batch_step
 from robustphase.initialise.start import whitened
@@ -31,7 +32,7 @@ from robustphase.likelihood.laws import CurvedNoise
 from robustphase.problem import KEPT
 from robustphase.recover import Recovery
 from robustphase.recover.drift import Drift
-from robustphase.recover.model_check import ModelCheck, ModelWarning
+from robustphase.recover.model_check import ModelCheck, ModelWarning, doubts
 from robustphase.rows import RowSource, project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
@@ -223,6 +224,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     _law_fitted: bool
     _scores: Array | None
     _slopes: Array | None
+    _doubted: str
     _seed: int
 
     def fit(self, A: Any, y: Any) -> RobustPhaseRetrieval:
@@ -339,6 +341,32 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         expected[hidden] = np.nan
         return expected
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """How much of the responses the signal explains: 1 is everything, 0 as much as a constant; some may be bad.
+
+        R² of the better half of the samples, so that bad responses among those that are held out do not decide. It asks nothing
+        of how the model was fitted, so models with different parameters can be compared, as ``GridSearchCV`` and
+        ``cross_val_score`` do.
+
+        Parameters
+        ----------
+        X, y
+            Covariates and responses, preferably not those of the fit; one column of responses for each signal.
+        sample_weight : array-like of shape (m,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+            The mean over the signals, if there are several.
+        """
+        expected = self.predict(X)
+        responses = np.asarray(open_responses(y), np.float64)
+        if responses.size != expected.size:
+            raise ValueError(f"y has shape {responses.shape}, the predictions have {expected.shape}.")
+        weights = None if sample_weight is None else np.asarray(sample_weight, np.float64)
+        return explained(responses.reshape(expected.shape), expected, weights)
+
     def flag_samples(self, threshold: float = KEPT) -> Array:
         """Which samples of the last fit were treated as bad.
 
@@ -358,7 +386,8 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def standard_errors(self, A: Any, y: Any) -> Array:
         """Standard errors of the entries of ``signal_``, by the sandwich formula.
 
-        They measure the noise, not what the adversary may have done.
+        They measure the noise, also one that grows with the signal, not what the adversary may have done. They are refused where
+        the model does not hold (``model_check_``).
 
         Parameters
         ----------
@@ -373,6 +402,10 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if self.signal_.ndim == 2:
             raise ValueError(
                 "standard errors are for one signal; fit the column of y that you need them for by itself."
+            )
+        if self._doubted:
+            raise ValueError(
+                f"standard errors need a model that holds, and {self._doubted} failed; print model_check_ for its likely cause."
             )
         samples = self._check_data(A, y, reset=False)
         return self._standard_errors(samples.source, samples.responses)
@@ -454,6 +487,8 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.noise_scale_ = plain(found.noise.scales)
         self.converged_, self._law_fitted = plain(fitted.converged), self.polish
         self.model_check_ = fitted.checks[0] if one else fitted.checks
+        # Of many signals there are no standard errors in any case.
+        self._doubted = doubts(fitted.checks[0])
 
     def _averaged_step(self, samples: Samples, level: float, settings: Settings, clock: Clock) -> None:
         """A step on a fresh batch, averaged with all earlier ones."""

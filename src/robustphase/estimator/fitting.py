@@ -38,7 +38,7 @@ from robustphase.recover.certificate import Answers, Certificates, certify
 from robustphase.recover.drift import DRIFT, Drift, find_drift, no_drift
 from robustphase.recover.law_engine import Detector
 from robustphase.recover.model_check import CHECKS, ModelCheck, Told, certificate_factor, check_model, sampling_error
-from robustphase.recover.model_figures import FittedSamples, measure
+from robustphase.recover.model_figures import RIVAL_AUTO, FittedSamples, measure
 from robustphase.rows import MemoryRows, project, rows_at
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
@@ -207,6 +207,10 @@ def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fi
             found.noise.scales,
             fitted.levels,
             settings.unknown_mean or curved,
+            # Without a stated level only a rival that explains about as much as the answer is of interest.
+            np.full(
+                fitted.levels.size, RIVAL_AUTO if isinstance(settings.contamination, str) else settings.contamination
+            ),
             _spreads(found),
             counts=found.noise.kind == "poisson",
         ),

@@ -41,6 +41,9 @@ class NoiseOptions:
     least_share: float = empirical(0.002, "least share of bad samples: a mixture without any would trust every sample")
     longest_tail_step: float = numeric(0.1, "longest step of the inverse degrees of freedom in Fisher's scoring")
     tiny_scale: float = numeric(1e-13, "scales below it, in units of the responses, are roundings")
+    least_scale: float = numeric(
+        1e-150, "scales of a classification count as at least that: its square is still a number"
+    )
     largest: float = numeric(1e15, "standardised residuals beyond it count as that large: squares fit single precision")
     counts: int = budget(20, "most rounds of the classification")
     counted: float = numeric(1e-2, "relative change of scale and share at which a classification is over")
@@ -253,6 +256,8 @@ def classify(residuals: Array, spreads: Array, density: Array, weights: Array, m
     """
     # In units of the scale, because single precision, with which many columns have to do, has no room for all units.
     precision = np.float64 if residuals.shape[1] == 1 else np.float32
+    # Of responses that are all alike the scale may vanish.
+    model = model._replace(scales=np.maximum(model.scales, NOISE.least_scale))
     with np.errstate(over="ignore"):
         residuals = (residuals / model.scales).astype(precision)
         spreads = (spreads / model.scales**2).astype(precision)

@@ -23,6 +23,7 @@ import numpy as np
 from robustphase.constants import derived, empirical, numeric
 from robustphase.descend.likelihood_fit import LikelihoodFit
 from robustphase.likelihood import e_step
+from robustphase.likelihood.comparison import COMPARISON
 from robustphase.problem import Problem, kept, real_unknowns
 from robustphase.rows import adjoint
 from robustphase.rows.passes import abs2
@@ -125,7 +126,7 @@ def asked_of(problem: Problem, fit: LikelihoodFit, weights: Array) -> Asked:
     level = np.maximum(energy.sum(axis=0) / counts, _TINY)
     sizes = np.sqrt(energy / level + CONTRADICTION.least**2)
     middles, halves = np.transpose([shortest_half(r[used]) for r, used in zip(residuals.T, keep.T, strict=True)])
-    unit = np.maximum(halves / CONTRADICTION.normal, _TINY)
+    unit = np.maximum(halves / CONTRADICTION.normal, COMPARISON.tiny_scale)
     with np.errstate(over="ignore"):
         u = np.clip((residuals - middles) / unit, -_LARGEST, _LARGEST)
     own, own_slopes = _influence(problem, fit, residuals, keep)

@@ -1,10 +1,15 @@
-"""Figures that tell whether a fit believes in the right model, from three passes over the rows.
+"""Figures that tell whether a fit believes in the right model, from a part of the rows that is taken into memory.
+
+How many rows that takes depends on the number of unknowns more than on that of the samples (:func:`checked_rows`), so the check
+costs a few percent of a fit. They are taken in pairs of neighbours, so that the order of the rows can be looked at. Rows that
+cannot be taken, those of a linear operator or too long for memory, are all swept instead.
 
 A fit follows its own samples, and with few of them it follows anything; so what can be is measured on samples that the
-measured thing has not seen. The samples are split at random. The gradients of either half say where the signal would have been
-without the other half, ``x ∓ H⁻¹(g₁ − g₂)/2``, to first order; each is judged on the other half. In the same way the direction v
-in which the residuals of one half depend most on ``|a·v|²`` is judged on the other half, where chance gives a correlation of
-zero with a known spread. Residuals are clipped, so that heavy tails decide nothing.
+measured thing has not seen. The rows are split at random into halves. The gradient of either half says where the signal would
+have been without that half: leaving out k of m samples whose gradients average to g moves it by ``H⁻¹ g k/(m − k)``, to first
+order. In the same way the direction v in which the residuals of one half depend most on ``|a·v|²``, found by Lanczos' method, is
+judged on the other half, where chance gives a correlation of zero with a known spread. Residuals are clipped, so that heavy
+tails decide nothing.
 
 The first pass also takes what there is to know of the design: the lengths of the rows, their mean, two moments of the spectrum
 of their covariance along a random direction, and, from a few rows per unknown, the least curvature of the loss at the answer:
@@ -14,16 +19,18 @@ where it is nearly zero, other signals fit as well. For standard normal rows the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
 
-from robustphase.constants import budget, empirical
+from robustphase.constants import budget, derived, empirical
 from robustphase.population import newton_step
 from robustphase.problem import kept
-from robustphase.rows import OperatorRows, RowSource
+from robustphase.recover.rival_signal import Rival, find_rival
+from robustphase.rows import MemoryRows, OperatorRows, RowSource, rows_at
 from robustphase.rows.passes import abs2, adjoint_block, in_slices, project_block
 from robustphase.rows.source import Array, Parts
 
@@ -38,18 +45,35 @@ class FigureOptions:
     clip: float = empirical(3.0, "residuals count up to so many robust standard deviations: tails decide nothing")
     bins: int = budget(12, "bins of the prediction along which the responses are followed")
     fewest: int = budget(8, "fewest samples of a bin")
-    directions: int = budget(
-        8, "most signals for which directions in the residuals are sought: they cost two products each"
+    rows: int = derived(
+        4000, "fewest rows: half of them show a share of 0.02 with 4.5 standard deviations, and to spare"
     )
+    rows_per_unknown: float = empirical(
+        10.0, "fewest rows for every real unknown: a direction is found in half of them"
+    )
+    rows_share: float = budget(0.125, "rows that may always be taken, over all of them")
+    numbers: int = budget(1 << 24, "numbers in the rows that are taken")
+    depth: int = budget(4, "steps of Lanczos' method for directions in the residuals of rows in memory")
+    passes: int = budget(2, "steps of it for rows that are swept")
+    swept_signals: int = budget(8, "most signals for which directions are sought where rows are swept")
     least_spread: float = empirical(
         0.3, "least scale of a bin in units of that of all: a few samples may agree by chance"
     )
     powers: int = budget(45, "exponents that are tried")
-    curvature_rows: float = budget(8.0, "rows per real unknown from which the curvature is computed")
-    curvature_unknowns: int = budget(200, "most real unknowns for which it is computed: it takes a matrix of that size")
+    curvature_exact: int = budget(64, "most real unknowns for which the matrix of the curvatures is made")
+    curvature_depth: float = budget(
+        36.0,
+        "steps of Lanczos' method for the least curvature of more unknowns, times the root of the rows per unknown",
+    )
 
 
 FIGURES = FigureOptions()
+#: Share of flagged samples from which on a rival is sought, if no larger one was stated.
+RIVAL_FROM = 0.05
+#: The same where the level is to be found.
+RIVAL_AUTO = 0.25
+#: Entries whose squares single precision holds.
+LARGE = 1e15
 
 
 class FittedSamples(NamedTuple):
@@ -67,6 +91,8 @@ class FittedSamples(NamedTuple):
         The answers, and the starts they came from.
     centres, scales, levels : ndarray of shape (p,)
         Where the residuals of clean samples are centred, their scale, and the contamination that was stated or found.
+    expected : ndarray of shape (p,)
+        Share of flagged samples beyond which a rival is sought.
     unknown_mean : bool
         Whether backgrounds were fitted.
     spreads : ndarray of shape (m, p), optional
@@ -86,6 +112,7 @@ class FittedSamples(NamedTuple):
     scales: Array
     levels: Array
     unknown_mean: bool
+    expected: Array
     spreads: Array | None = None
     counts: bool = False
 
@@ -126,6 +153,8 @@ class Figures(NamedTuple):
         Samples that could be used, samples that are kept, and real unknowns.
     flagged : float
         Share of the usable samples that are not kept.
+    checked : int
+        Kept samples that the other figures rest on.
     energy, scale : float
         Squared norm of the signal (mean prediction, for a linear operator), and robust standard deviation of the kept residuals.
     correlation : float
@@ -137,8 +166,11 @@ class Figures(NamedTuple):
     power, power_evidence : float
         Exponent q of ``y ≈ b + c (|a·x|²)^q`` along bins of the prediction, and by how much it fits better than 1, in units of
         the variance of a bin.
-    uneven : float
-        Scale of the residuals in the upper third of the predictions over that in the lower third.
+    noise : float
+        Root mean square of the kept residuals as the gradient weighs them, by the prediction; clipped.
+    uneven, rough : float
+        Scale of the residuals in the upper third of the predictions over that in the lower third, and over the median prediction
+        of the upper third.
     dependence, dependence_evidence : float
         Share of the variance of the residuals that one direction of the covariates explains, judged on the other half, and the
         number of standard deviations that it lies above chance.
@@ -146,12 +178,19 @@ class Figures(NamedTuple):
         Mean of the kept residuals ``y − |a·x|²``, as far as they are clipped.
     neighbours, drift, gain : float
         Correlation of residuals with those of the next row, with the number of the row, and with prediction times that number.
+    turn, turn_evidence : float
+        How far apart the signals behind the first and the last half of the rows are, relative to the norm, beyond chance, and the
+        number of standard deviations that it lies above chance.
+    rival, rival_apart : float
+        Share of the samples that another signal explains instead, of all and of those that tell it from the answer; sought where
+        more samples are flagged than are expected.
     """
 
     samples: int
     kept: int
     unknowns: int
     flagged: float
+    checked: int
     energy: float
     scale: float
     correlation: float
@@ -159,35 +198,93 @@ class Figures(NamedTuple):
     unexplained: float
     power: float
     power_evidence: float
+    noise: float
     uneven: float
+    rough: float
     dependence: float
     dependence_evidence: float
     background: float
     neighbours: float
     drift: float
     gain: float
+    turn: float
+    turn_evidence: float
+    rival: float
+    rival_apart: float
+
+
+def checked_rows(m: int, n: int, unknowns: int) -> int:
+    """How many of m rows of length n to take for a check: all of them if that is not much more than needed."""
+    wanted = max(FIGURES.rows, FIGURES.rows_per_unknown * unknowns, FIGURES.rows_share * m)
+    return m if wanted > 0.8 * m else int(wanted)
+
+
+class _Part(NamedTuple):
+    """The rows that are looked at, where they stand, and how many samples are usable and kept among all, shape (p,).
+
+    Rows in memory come in single precision as well, first those of the first half; rows that no signal keeps and that are too
+    large for it are zeros.
+    """
+
+    fit: FittedSamples
+    positions: Array
+    usable: Array
+    kept: Array
+    first_half: Array
+    order: Array
+    single: Array | None
 
 
 def measure(fit: FittedSamples, *, seed: int = 0) -> tuple[list[Figures], Design | None]:
-    """The figures of every signal, and those of the design unless it is a linear operator: three passes."""
+    """The figures of every signal, and those of the design unless it is a linear operator."""
+    rng = np.random.default_rng(seed)
     with np.errstate(over="ignore", invalid="ignore"):
-        return _measure(fit, np.random.default_rng(seed))
+        return _measure(_taken(fit, rng), rng)
 
 
-def _measure(fit: FittedSamples, rng: np.random.Generator) -> tuple[list[Figures], Design | None]:
+def _taken(fit: FittedSamples, rng: np.random.Generator) -> _Part:
+    """Some rows in memory, or all where they are."""
+    (m, p), n = fit.responses.shape, len(fit.signals)
+    dropped = np.broadcast_to(fit.dropped.reshape(m, -1), (m, p))
+    usable = m - dropped.sum(axis=0)
+    keep = (kept(fit.weights) & ~dropped).sum(axis=0)
+    everything = np.arange(m)
+    count = checked_rows(m, n, n * (2 if np.iscomplexobj(fit.signals) else 1))
+    if isinstance(fit.source, OperatorRows) or count * n > FIGURES.numbers:
+        return _Part(fit, everything, usable, keep, np.asarray(rng.random(m) < 0.5), everything, None)
+    positions = everything
+    if count < m:
+        firsts = 2 * np.sort(rng.choice(m // 2, count // 2, replace=False))
+        positions = np.stack((firsts, firsts + 1), axis=1).ravel()
+    source = fit.source
+    if isinstance(source, MemoryRows) and type(source) is MemoryRows and source.reads_views:
+        rows = source.array if count == m else source.array[positions]
+    else:
+        rows = rows_at(source, positions)
+    part = fit._replace(
+        source=MemoryRows(rows),
+        spreads=None if fit.spreads is None else fit.spreads[positions],
+        **{name: getattr(fit, name)[positions] for name in ("responses", "weights", "covariate_weights", "dropped")},
+    )
+    first_half = rng.random(positions.size) < 0.5
+    order = np.concatenate((np.flatnonzero(first_half), np.flatnonzero(~first_half)))
+    single = np.empty(rows.shape, np.complex64 if rows.dtype.kind == "c" else np.float32)
+    single[:] = rows[order]
+    unkept = np.flatnonzero(~(kept(part.weights) & ~dropped[positions]).any(axis=1)[order])
+    single[unkept[~(np.abs(single[unkept]).max(axis=1, initial=0.0) < LARGE)]] = 0
+    return _Part(part, positions, usable, keep, first_half, order, single)
+
+
+def _measure(part: _Part, rng: np.random.Generator) -> tuple[list[Figures], Design | None]:
+    fit = part.fit
     (m, p), n = fit.responses.shape, len(fit.signals)
     usable: Array = np.logical_not(np.broadcast_to(fit.dropped.reshape(m, -1), (m, p)))
     keep: Array = np.logical_and(kept(fit.weights), usable)
-    first_half: Array = np.asarray(rng.random(m) < 0.5)
+    first_half = part.first_half
     halves = np.where(first_half[:, np.newaxis], 1.0, 0.0)
-    with_directions = p <= FIGURES.directions
+    depth = FIGURES.depth if part.single is not None else FIGURES.passes if p <= FIGURES.swept_signals else 0
     starts = _random_directions(n, 2, fit.signals.dtype, rng)
-    starts = np.repeat(starts, p, axis=1) if with_directions else starts[:, :1]
-    if with_directions:
-        # What the start has across the answer is where a second signal would show.
-        starts = starts + _across(fit.initial_signals, fit.signals)[:, np.tile(np.arange(p), 2)]
-        starts /= np.linalg.norm(starts, axis=0)
-    first = _first_pass(fit, keep, halves, starts, with_directions, rng)
+    first = _first_pass(part, keep, halves, starts[:, :1], rng)
     predictions = first.predictions
     residuals = fit.responses - predictions - fit.centres
     scales = np.array([_robust_scale(r[k]) for r, k in zip(residuals.T, keep.T, strict=True)])
@@ -199,30 +296,39 @@ def _measure(fit: FittedSamples, rng: np.random.Generator) -> tuple[list[Figures
         strengths = np.where(keep, predictions, 0.0).sum(axis=0) / np.maximum(keep.sum(axis=0), 1)
         sizes = np.maximum(strengths, _TINY) / np.maximum(energies, _TINY)
         energies = strengths
-    moves = _half_moves(fit, first, sizes)
     clipped = np.clip(residuals / np.maximum(scales, _TINY), -FIGURES.clip, FIGURES.clip)
     clipped = np.where(keep, clipped, 0.0)
     means = clipped.sum(axis=0) / np.maximum(keep.sum(axis=0), 1)
     clipped -= np.where(keep, means, 0.0)
-    ahead = _second_pass(fit, moves, clipped, halves, first.directions if with_directions else None)
-    held_out = np.where(first_half[:, np.newaxis], ahead.of_second, ahead.of_first)
-    evidence = _dependence(fit, clipped, keep, halves, ahead.directions) if with_directions else np.zeros((2, p))
+    # What the start has across the answer is where a second signal would show.
+    guesses = np.repeat(starts, p, axis=1) + np.tile(_across(fit.initial_signals, fit.signals), 2)
+    directions = _strongest_directions(part, clipped, _across(guesses, fit.signals), depth)
+    ahead, squares = _last_pass(part, _without_half(part, first, sizes), directions)
+    held_out = np.where(first_half[:, np.newaxis], ahead[:, :p], ahead[:, p:])
+    evidence = _dependence(clipped, keep, halves, squares) if depth else np.zeros((2, p))
     unknowns = n * (2 if np.iscomplexobj(fit.signals) else 1)
     good = (fit.covariate_weights >= 0.5) & usable
+    turns = _turns(
+        part, clipped, first.projections, scales / np.maximum(np.sum(abs2(fit.signals), axis=0) * sizes**2, _TINY)
+    )
+    rivals = [_rival(part, j, residuals[:, j], predictions[:, j], good[:, j], keep[:, j], scales[j]) for j in range(p)]
     standard = residuals if fit.spreads is None else residuals / fit.spreads
     figures = []
     for j in range(p):
         used, k, y = usable[:, j], keep[:, j], fit.responses[:, j]
         g = good[:, j] if good[:, j].sum() > 0.5 * used.sum() else used
+        order = np.argsort(predictions[k, j])
+        by_prediction = (predictions[k, j][order], residuals[k, j][order])
         power, power_evidence = _power(held_out[k, j], y[k], scales[j], float(fit.levels[j]), counts=fit.counts)
-        order = np.flatnonzero(k)
-        r = clipped[order, j]
+        r, at = clipped[k, j], part.positions[k]
+        next_to = np.flatnonzero(np.diff(at) == 1)
         figures.append(
             Figures(
-                samples=int(used.sum()),
-                kept=int(k.sum()),
+                samples=int(part.usable[j]),
+                kept=int(part.kept[j]),
                 unknowns=unknowns,
-                flagged=1.0 - k.sum() / max(int(used.sum()), 1),
+                flagged=1.0 - part.kept[j] / max(int(part.usable[j]), 1),
+                checked=int(k.sum()),
                 energy=float(energies[j]),
                 scale=float(scales[j]),
                 correlation=_rank_correlation(held_out[g, j], y[g]),
@@ -230,22 +336,66 @@ def _measure(fit: FittedSamples, rng: np.random.Generator) -> tuple[list[Figures
                 unexplained=_unexplained(residuals[k, j], y[k]),
                 power=power,
                 power_evidence=power_evidence,
-                uneven=_unevenness(predictions[k, j], standard[k, j], counts=fit.counts),
+                noise=_weighed_noise(*by_prediction),
+                uneven=_unevenness(by_prediction[0], standard[k, j][order], counts=fit.counts),
+                rough=_roughness(*by_prediction),
                 dependence=float(evidence[0, j]),
                 dependence_evidence=float(evidence[1, j]),
                 background=float(fit.centres[j] + scales[j] * means[j]),
-                neighbours=_correlation(r[:-1], r[1:]),
-                drift=_correlation(r, order),
-                gain=_correlation(r, predictions[order, j] * (order - order.mean()) if order.size else order),
+                neighbours=_correlation(r[next_to], r[next_to + 1]),
+                drift=_correlation(r, at),
+                gain=_correlation(r, predictions[k, j] * (at - at.mean()) if at.size else at),
+                turn=float(turns[0, j]),
+                turn_evidence=float(turns[1, j]),
+                rival=rivals[j].all,
+                rival_apart=rivals[j].apart,
             )
         )
     return figures, design
 
 
+def _rival(part: _Part, j: int, residuals: Array, predictions: Array, good: Array, keep: Array, scale: float) -> Rival:
+    """The rival of a signal, if more samples are flagged than are expected."""
+    few = part.kept[j] >= (1 - max(part.fit.expected[j], RIVAL_FROM)) * part.usable[j]
+    if part.single is None or few:
+        return Rival(0.0, 0.0)
+    used = (np.isfinite(residuals) & good)[part.order]
+    rows, chosen = (part.single, part.order) if used.all() else (part.single[used], part.order[used])
+    signal = part.fit.signals[:, j]
+    return find_rival(rows, residuals[chosen], predictions[chosen], ~keep[chosen], signal, float(scale))
+
+
+def _turns(part: _Part, residuals: Array, projections: Array, units: Array) -> Array:
+    """How far the signal turns from the first half of the rows, in their order, to the last, and the evidence for it: (2, p).
+
+    The gradients of the kept samples, with the sign of their half, add up to a vector whose squared length is that of unrelated
+    signs if the signal stays, give or take ``sqrt(2/d)`` for d unknowns. Residuals come over their scale, and ``units`` are what
+    turns them into relative errors of the signal.
+    """
+    fit = part.fit
+    p = residuals.shape[1]
+    if part.single is None:
+        return np.zeros((2, p))
+    signs = np.where(np.arange(len(residuals)) < len(residuals) // 2, 1.0, -1.0)[:, np.newaxis]
+    norms = np.maximum(np.linalg.norm(fit.signals, axis=0), _TINY)
+    coefficients = np.where(residuals != 0, signs * residuals * (projections / norms), 0.0)
+    lengths = _squared_lengths(part.single)[np.argsort(part.order)]
+    energy = abs2(adjoint_block(part.single, coefficients[part.order])).sum(axis=0)
+    chance = np.maximum(
+        (abs2(coefficients) * np.where(np.isfinite(lengths), lengths, 0.0)[:, np.newaxis]).sum(axis=0), _TINY
+    )
+    unknowns = len(fit.signals) * (2 if np.iscomplexobj(fit.signals) else 1)
+    evidence = (energy / chance - 1) / np.sqrt(2 / unknowns)
+    count = np.maximum((residuals != 0).sum(axis=0), 1)
+    # Either half is led astray by half of the difference, and the curvature of the loss is 2‖x‖² across the signal.
+    turn = units * np.sqrt(np.maximum(energy - chance, 0.0)) / count
+    return np.stack((turn, evidence))
+
+
 class _First(NamedTuple):
+    projections: Array
     predictions: Array
     gradients: Array
-    directions: Array
     lengths: Array | None
     mean: Array
     image: Array
@@ -254,87 +404,124 @@ class _First(NamedTuple):
     curvature: float
 
 
-def _first_pass(
-    fit: FittedSamples, keep: Array, halves: Array, starts: Array, with_directions: bool, rng: np.random.Generator
-) -> _First:
-    """Predictions, gradients of the halves, first steps towards directions in their residuals, and figures of the design."""
-    p, signals, centres, limits = fit.signals.shape[1], fit.signals, fit.centres, FIGURES.clip * fit.scales
+def _first_pass(part: _Part, keep: Array, halves: Array, probe: Array, rng: np.random.Generator) -> _First:
+    """Predictions, gradients of the halves, and figures of the design."""
+    fit = part.fit
+    p, signals, centres = fit.signals.shape[1], fit.signals, fit.centres
     operator = isinstance(fit.source, OperatorRows)
     # Most rows are kept or nothing can be said; where they are not, the figures of the design are about all of them.
-    rows = most if 2 * (most := _mostly(keep)).sum() >= len(keep) else np.ones((len(keep), 1), bool)
-    unknowns = len(signals) * (2 if np.iscomplexobj(signals) else 1)
-    probes_ = np.hstack((signals, starts))
-    curved = not operator and p == 1 and unknowns <= FIGURES.curvature_unknowns
-    chosen = rows & (rng.random((len(rows), 1)) * rows.sum() < FIGURES.curvature_rows * unknowns) & curved
+    most = _mostly(keep)
+    rows = most if 2 * most.sum() >= len(keep) else np.ones((len(keep), 1), bool)
+    probes = np.hstack((signals, probe))
 
-    def kernel(block: Array, y: Array, kept_: Array, half: Array, row: Array, few: Array) -> Parts:
+    def kernel(block: Array, y: Array, kept_: Array, half: Array, row: Array) -> Parts:
         with np.errstate(over="ignore", invalid="ignore"):
-            projected = project_block(block, probes_)
-            s, probes = projected[:, :p], projected[:, p:]
+            projected = project_block(block, probes)
+            s = projected[:, :p]
             predicted = abs2(s)
-            residuals = np.where(kept_, y - predicted - centres, 0.0)
-            pull = np.where(kept_, -residuals * s, 0.0)
-            along = np.where(row, probes[:, :1], 0.0)
-            columns = [pull * half, pull * (1 - half), along, row.astype(np.float64)]
-            if with_directions:
-                clipped = np.clip(residuals, -limits, limits)
-                split = np.hstack((clipped * half, clipped * (1 - half)))
-                columns.append(np.where(split != 0, split * probes, 0.0))
-            sums = adjoint_block(block if operator else _without(block, kept_, row), np.hstack(columns))
+            pull = np.where(kept_, (predicted + centres - y) * s, 0.0)
+            along = np.where(row, projected[:, p:], 0.0)
+            columns = np.hstack((pull * half, pull * (1 - half), along, row.astype(np.float64)))
+            sums = adjoint_block(block, columns)
             lengths = np.zeros(len(y)) if operator else _squared_lengths(block)
-            moment = _tangent_moment(block[few[:, 0]], s[few[:, 0], 0]) if curved else np.zeros((0, 0))
-        return Parts(sums=(sums, abs2(along).sum(axis=0), moment), rows=(predicted, lengths))
+        return Parts(sums=(sums, abs2(along).sum(axis=0)), rows=(s, lengths))
 
-    parts = fit.source.reduce(in_slices(kernel, 4 * p), (fit.responses, keep, halves, rows, chosen))
-    sums, along, moment = parts.sums
-    predicted, lengths = parts.rows
+    parts = fit.source.reduce(in_slices(kernel, 4 * p), (fit.responses, keep, halves, rows))
+    sums, along = parts.sums
+    projections, lengths = parts.rows
     masses = np.maximum(np.stack(((keep * halves).sum(axis=0), (keep * (1 - halves)).sum(axis=0))), 1.0)
     count = max(int(rows.sum()), 1)
     return _First(
-        predictions=predicted,
+        projections=projections,
+        predictions=abs2(projections),
         gradients=np.stack((sums[:, :p] / masses[0], sums[:, p : 2 * p] / masses[1])),
-        directions=_across(sums[:, 2 * p + 2 :], signals) if with_directions else sums[:, :0],
         lengths=None if operator else lengths,
         mean=sums[:, 2 * p + 1] / count,
         image=sums[:, 2 * p] / count,
         along=float(along[0]) / count,
         rows=count,
-        curvature=_least_curvature(moment, int(chosen.sum()), signals[:, 0]) if curved else np.nan,
+        curvature=_curvature(part, projections, np.flatnonzero(most), rng),
     )
 
 
-def _tangent_moment(rows: Array, projections: Array) -> Array:
-    """Sum of the outer products of the derivatives of ``|a·x|²/2`` in the real unknowns."""
-    tangents = np.conj(projections)[:, np.newaxis] * rows
-    if np.iscomplexobj(tangents):
-        tangents = np.hstack((tangents.real, -tangents.imag))
-    moment: Array = tangents.T @ tangents
-    return moment.astype(np.float64)
-
-
-def _least_curvature(moment: Array, rows: int, signal: Array) -> float:
-    """Least eigenvalue over what standard normal rows would give; the phase of a complex signal is free."""
-    is_complex, energy = np.iscomplexobj(signal), float(np.sum(abs2(signal)))
-    ratio = rows / len(moment)
-    if ratio <= 1 or not energy > 0 or not np.isfinite(moment).all():
+def _curvature(part: _Part, projections: Array, rows: Array, rng: np.random.Generator) -> float:
+    """Least curvature of the loss at a typical answer over what standard normal rows would give; NaN if it cannot be told."""
+    signals = part.fit.signals
+    energies = np.sum(abs2(signals), axis=0)
+    column = int(np.argsort(energies)[energies.size // 2])
+    if part.single is None or not energies[column] > 0:
         return np.nan
-    values = np.linalg.eigvalsh(moment / rows)
-    least = 2 * values[1] if is_complex and values.size > 1 else values[0]
-    return float(max(least, 0.0) / energy / (1 - ratio**-0.5) ** 3)
+    unit = np.sqrt(energies[column])
+    used = np.zeros(len(projections), projections.dtype)
+    used[rows] = projections[rows, column] / unit
+    return least_curvature(part.single, used[part.order], signals[:, column] / unit, rng)
+
+
+def least_curvature(rows: Array, projections: Array, signal: Array, rng: np.random.Generator) -> float:
+    """Least eigenvalue of the mean of ``t tᵀ`` over what standard normal rows would give, with ``t = s a`` in the real unknowns.
+
+    The phase of a complex signal is free and does not count. Of many unknowns it is the least Ritz value, which is larger, of a
+    few steps of Lanczos' method; eigenvalues that stand alone, such as zero, show soon.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m, n)
+        The rows.
+    projections : ndarray of shape (m,)
+        ``a·x``; zero for rows that are not to be used.
+    signal : ndarray of shape (n,)
+        x, of unit length.
+    rng : numpy.random.Generator
+        For a first guess.
+    """
+    is_complex, n = np.iscomplexobj(rows), rows.shape[1]
+    unknowns, count = n * (2 if is_complex else 1), int(np.count_nonzero(projections))
+    if count <= unknowns:
+        return np.nan
+    if unknowns <= FIGURES.curvature_exact:
+        tangents = np.conj(projections)[:, np.newaxis] * rows
+        real = np.hstack((tangents.real, -tangents.imag)) if is_complex else tangents
+        moment = real.T @ real / count
+        if not np.isfinite(moment).all():
+            return np.nan
+        values = np.linalg.eigvalsh(moment)
+        least = values[1] if is_complex and values.size > 1 else values[0]
+    else:
+        least = _least_ritz_value(rows, projections, 1j * signal if is_complex else None, rng) / count
+    normal = (0.5 if is_complex else 1.0) * (1 - (unknowns / count) ** 0.5) ** 3
+    return float(max(least, 0.0) / normal)
+
+
+def _least_ritz_value(rows: Array, projections: Array, free: Array | None, rng: np.random.Generator) -> float:
+    """The least Ritz value of ``v ↦ Σ Re(t·v) conj(t)`` with ``t = conj(s) a``, across a direction that is free."""
+    basis: list[Array] = [] if free is None else [free]
+    images: list[Array] = []
+    unknowns = rows.shape[1] * (2 if np.iscomplexobj(rows) else 1)
+    depth = int(np.ceil(FIGURES.curvature_depth * np.sqrt(unknowns / np.count_nonzero(projections))))
+    vector = _random_directions(rows.shape[1], 1, rows.dtype, rng)[:, 0]
+    for _ in range(depth):
+        for earlier in basis * 2:
+            vector = vector - earlier * np.vdot(earlier, vector).real
+        length = float(np.linalg.norm(vector))
+        if not length > 1e-9:
+            break
+        vector = vector / length
+        along = (np.conj(projections) * project_block(rows, vector)).real
+        image = adjoint_block(rows, along * projections).astype(vector.dtype)
+        basis.append(vector)
+        images.append(image)
+        vector = image
+    if not images or not np.isfinite(images[-1]).all():
+        return np.nan
+    vectors = np.stack(basis[len(basis) - len(images) :])
+    small = (vectors.conj() @ np.stack(images).T).real
+    return float(np.linalg.eigvalsh((small + small.T) / 2)[0])
 
 
 def _mostly(keep: Array) -> Array:
     """Rows that are kept for most signals, shape (m, 1): those that the design is judged by."""
     mostly: Array = 2 * keep.sum(axis=1, keepdims=True) > keep.shape[1]
     return mostly
-
-
-def _without(block: Array, *masks: Array) -> Array:
-    """The block with rows of zeros where nothing is to be summed: a zero times an infinite entry would not be zero."""
-    used = np.zeros(len(block), bool)
-    for mask in masks:
-        used |= mask.any(axis=1)
-    return block if used.all() else np.where(used[:, np.newaxis], block, 0)
 
 
 def _squared_lengths(block: Array) -> Array:
@@ -360,55 +547,105 @@ def _design(first: _First, starts: Array, keep: Array, usable: Array, n: int) ->
     return Design(typical / n, shift, spread, varied - 2.0 * real, first.rows, first.curvature)
 
 
-def _half_moves(fit: FittedSamples, first: _First, sizes: Array) -> Array:
-    """Where the signal would be without either half, from where it is, as far as first order tells."""
+def _without_half(part: _Part, first: _First, sizes: Array) -> Array:
+    """Where the signals would be without the first and without the second half of the rows, to first order, shape (n, 2p)."""
+    fit = part.fit
     noise_mean: Any = "unknown" if fit.unknown_mean else "zero"
     difference = (first.gradients[0] - first.gradients[1]) / 2
-    moves = [
-        newton_step(x, g / size**2, noise_mean=noise_mean, max_relative_length=1.0) if np.any(x) else np.zeros_like(x)
-        for x, g, size in zip(fit.signals.T, difference.T, sizes, strict=True)
-    ]
-    return np.stack(moves, axis=1)
+    half = 0.5 * np.minimum(len(fit.responses), part.kept)
+    sizes = sizes**2 * np.maximum(part.kept - half, 1.0) / np.maximum(half, 1.0)
+    moves = np.stack(
+        [
+            newton_step(x, g / size, noise_mean=noise_mean, max_relative_length=1.0) if np.any(x) else np.zeros_like(x)
+            for x, g, size in zip(fit.signals.T, difference.T, sizes, strict=True)
+        ],
+        axis=1,
+    )
+    return np.hstack((fit.signals + moves, fit.signals - moves))
 
 
-class _Second(NamedTuple):
-    of_first: Array
-    of_second: Array
-    directions: Array
+def _strongest_directions(part: _Part, clipped: Array, guesses: Array, depth: int) -> Array:
+    """Unit vectors v across the signals along which residuals of each half depend most on ``|a·v|²``, shape (n, 2p).
+
+    They are Ritz vectors of ``Σ r a aᴴ`` with the largest absolute values, by Lanczos' method, one pass per step.
+    """
+    fit = part.fit
+    basis: list[Array] = []
+    images: list[Array] = []
+    vectors = guesses
+    times = _residual_moments(part, clipped)
+    for _ in range(depth):
+        image = _across_only(times(vectors), fit.signals)
+        basis.append(vectors)
+        images.append(image)
+        left = image
+        for earlier in basis * 2:
+            left = left - earlier * np.vecdot(earlier.T, left.T)
+        lengths = np.linalg.norm(left, axis=0)
+        new = lengths > 1e-9 * np.linalg.norm(image, axis=0)
+        vectors = np.where(new, left / np.maximum(lengths, _TINY), 0.0)
+    if not basis:
+        return guesses[:, :0]
+    stacked = np.stack(basis)
+    small = np.einsum("dnk,enk->kde", stacked.conj(), np.stack(images))
+    small = np.where(np.isfinite(small), small, 0.0)
+    values, inner = np.linalg.eigh((small + small.conj().transpose(0, 2, 1)) / 2)
+    strongest = np.take_along_axis(inner, np.abs(values).argmax(axis=1)[:, np.newaxis, np.newaxis], axis=2)[:, :, 0]
+    return _across(np.einsum("dnk,kd->nk", stacked, strongest), fit.signals)
 
 
-def _second_pass(fit: FittedSamples, moves: Array, clipped: Array, halves: Array, starts: Array | None) -> _Second:
-    """Predictions of either half, and the next step of the power iterations on the residuals of either half."""
-    p = moves.shape[1]
-    tried = np.hstack((fit.signals - moves, fit.signals + moves))
-    both = tried if starts is None else np.hstack((tried, starts))
-
-    def kernel(block: Array, r: Array, half: Array) -> Parts:
-        with np.errstate(over="ignore", invalid="ignore"):
-            projected = project_block(block, both)
-            rows = (abs2(projected[:, : 2 * p]),)
-            if starts is None:
-                return Parts(rows=rows)
-            split = np.hstack((r * half, r * (1 - half)))
-            weighted = np.where(split != 0, split * projected[:, 2 * p :], 0.0)
-            block = block if isinstance(fit.source, OperatorRows) else _without(block, r != 0)
-            return Parts(sums=(adjoint_block(block, weighted),), rows=rows)
-
-    parts = fit.source.reduce(in_slices(kernel, 4 * p), (clipped, halves))
-    predicted = parts.rows[0]
-    directions = np.empty((len(moves), 0)) if starts is None else _across(parts.sums[0], fit.signals)
-    return _Second(predicted[:, :p], predicted[:, p:], directions)
-
-
-def _dependence(fit: FittedSamples, clipped: Array, keep: Array, halves: Array, directions: Array) -> Array:
-    """Shares of the variance of the residuals that the strongest direction of the other half explains, and their evidence."""
+def _residual_moments(part: _Part, clipped: Array) -> Callable[[Array], Array]:
+    """The map ``v ↦ Σ r a aᴴ v`` over the rows of either half, for columns (n, 2p): p for the first half, p for the second."""
     p = clipped.shape[1]
+    if part.single is not None:
+        count, ordered = int(part.first_half.sum()), clipped[part.order]
+        halves = ((part.single[:count], ordered[:count]), (part.single[count:], ordered[count:]))
+
+        def in_memory(vectors: Array) -> Array:
+            own = (vectors[:, :p], vectors[:, p:])
+            return np.hstack(
+                [
+                    adjoint_block(rows, r * project_block(rows, v)).astype(vectors.dtype)
+                    for (rows, r), v in zip(halves, own, strict=True)
+                ]
+            )
+
+        return in_memory
+
+    split = np.where(np.repeat([True, False], p) == part.first_half[:, np.newaxis], np.tile(clipped, 2), 0.0)
+
+    def swept(vectors: Array) -> Array:
+        def kernel(block: Array, r: Array) -> Parts:
+            with np.errstate(over="ignore", invalid="ignore"):
+                weighted = np.where(r != 0, r * project_block(block, vectors), 0.0)
+                return Parts(sums=(adjoint_block(block, weighted),))
+
+        return part.fit.source.reduce(in_slices(kernel, 4 * p), (split,)).sums[0]
+
+    return swept
+
+
+def _last_pass(part: _Part, signals: Array, directions: Array) -> tuple[Array, Array]:
+    """``|A V|²`` of signals and of directions."""
+    both, count = np.hstack((signals, directions)), signals.shape[1]
+    if part.single is not None:
+        squares = np.empty((len(part.order), both.shape[1]))
+        # Single precision holds no signals of extreme length.
+        norms = np.maximum(np.linalg.norm(both, axis=0), _TINY)
+        squares[part.order] = abs2(project_block(part.single, both / norms)) * norms**2
+        return squares[:, :count], squares[:, count:]
 
     def kernel(block: Array) -> Parts:
         with np.errstate(over="ignore", invalid="ignore"):
-            return Parts(rows=(abs2(project_block(block, directions)),))
+            return Parts(rows=(abs2(project_block(block, both)),))
 
-    squares = fit.source.reduce(in_slices(kernel, 2 * p)).rows[0]
+    squares = part.fit.source.reduce(in_slices(kernel, both.shape[1])).rows[0]
+    return squares[:, :count], squares[:, count:]
+
+
+def _dependence(clipped: Array, keep: Array, halves: Array, squares: Array) -> Array:
+    """Shares of the variance of the residuals that the strongest direction of the other half explains, and their evidence."""
+    p = clipped.shape[1]
     result = np.zeros((2, p))
     for j in range(p):
         found = []
@@ -425,11 +662,17 @@ def _dependence(fit: FittedSamples, clipped: Array, keep: Array, halves: Array, 
 
 def _across(vectors: Array, signals: Array) -> Array:
     """Unit vectors across the signals, along which the residuals of a fit vanish on average anyway."""
-    repeated = np.hstack([signals] * (vectors.shape[1] // signals.shape[1]))
-    units = repeated / np.maximum(np.linalg.norm(repeated, axis=0), _TINY)
-    left = vectors - units * np.vecdot(units.T, vectors.T)
+    left = _across_only(vectors, signals)
     across: Array = left / np.maximum(np.linalg.norm(left, axis=0), _TINY)
     return across
+
+
+def _across_only(vectors: Array, signals: Array) -> Array:
+    """What vectors have across the signals."""
+    repeated = np.hstack([signals] * (vectors.shape[1] // signals.shape[1]))
+    units = repeated / np.maximum(np.linalg.norm(repeated, axis=0), _TINY)
+    left: Array = vectors - units * np.vecdot(units.T, vectors.T)
+    return left
 
 
 def _random_directions(n: int, count: int, dtype: Any, rng: np.random.Generator) -> Array:
@@ -443,7 +686,12 @@ def _random_directions(n: int, count: int, dtype: Any, rng: np.random.Generator)
 def _robust_scale(values: Array) -> float:
     if not values.size:
         return 0.0
-    return float(_NORMAL_MAD * np.median(np.abs(values - np.median(values))))
+    return _NORMAL_MAD * _median(np.abs(values - _median(values)))
+
+
+def _median(values: Array) -> float:
+    """The upper median; NumPy's own takes several times as long for a few thousand numbers."""
+    return float(np.partition(values, values.size // 2)[values.size // 2])
 
 
 def _correlation(a: Array, b: Array) -> float:
@@ -455,7 +703,18 @@ def _correlation(a: Array, b: Array) -> float:
 
 
 def _rank_correlation(a: Array, b: Array) -> float:
-    return _correlation(rankdata(a), rankdata(b)) if a.size else 0.0
+    return _correlation(_ranks(a), _ranks(b)) if a.size else 0.0
+
+
+def _ranks(values: Array) -> Array:
+    """Ranks; those of equal values are their mean."""
+    order = np.argsort(values)
+    ordered = values[order]
+    ranks = np.empty(values.size)
+    ranks[order] = np.arange(values.size)
+    if (ordered[1:] == ordered[:-1]).any():
+        return np.asarray(rankdata(values), np.float64)
+    return ranks
 
 
 def _unexplained(residuals: Array, responses: Array) -> float:
@@ -464,14 +723,33 @@ def _unexplained(residuals: Array, responses: Array) -> float:
     return float(np.var(residuals) / max(float(np.var(responses)), _TINY))
 
 
-def _unevenness(predictions: Array, residuals: Array, *, counts: bool) -> float:
+def _unevenness(predictions: Array, residuals: Array, *, counts: bool = False) -> float:
+    """Scale of the residuals of the upper third over that of the lower third; both ordered by the prediction."""
     third = predictions.size // 3
     if third < FIGURES.fewest:
         return 1.0
-    order = np.argsort(predictions)
     scale = _root_mean_square if counts else _robust_scale
-    low, high = scale(residuals[order[:third]]), scale(residuals[order[-third:]])
+    low, high = scale(residuals[:third]), scale(residuals[-third:])
     return high / low if low > 0 else 1.0
+
+
+def _roughness(predictions: Array, residuals: Array) -> float:
+    """Scale of the residuals of the upper third over its median prediction; both ordered by the prediction."""
+    third = predictions.size // 3
+    if third < FIGURES.fewest:
+        return 0.0
+    return _robust_scale(residuals[-third:]) / max(float(predictions[-third // 2]), _TINY)
+
+
+def _weighed_noise(predictions: Array, residuals: Array) -> float:
+    """Root of the mean of ``r²`` weighed by the prediction, with residuals clipped at multiples of the scale of their third."""
+    if predictions.size < 3 * FIGURES.fewest:
+        return 0.0
+    total = 0.0
+    for p, r in zip(np.array_split(predictions, 3), np.array_split(residuals, 3), strict=True):
+        limit = FIGURES.clip * _robust_scale(r)
+        total += float(np.square(np.clip(r - _median(r), -limit, limit)) @ p)
+    return float(np.sqrt(total / max(float(predictions.sum()), _TINY)))
 
 
 def _root_mean_square(values: Array) -> float:
@@ -490,24 +768,32 @@ def _power(
         return 1.0, 0.0
     order = np.argsort(predictions)
     parts = np.array_split(order, bins)[: max(bins - int(level * bins), 5)]
-    x = np.array([np.median(predictions[part]) for part in parts])
+    # Bins of one size, so that one call orders all of them.
+    members = np.stack([part[: predictions.size // bins] for part in parts])
+    x = np.median(predictions[members], axis=1)
     if not x[0] < x[-1]:
         return 1.0, 0.0
-    gaps = [responses[part] - predictions[part] for part in parts]
-    middle, spread, factor = (np.mean, np.std, 1.0) if counts else (np.median, _robust_scale, 1.2533)
-    y = x + np.array([middle(gap) for gap in gaps])
-    spreads = np.array([spread(gap) for gap in gaps])
-    errors = factor * np.maximum(spreads, FIGURES.least_spread * scale) / np.sqrt([part.size for part in parts])
+    gaps = np.sort(responses[members] - predictions[members], axis=1)
+    if counts:
+        centres, spreads, factor = gaps.mean(axis=1), gaps.std(axis=1), 1.0
+    else:
+        centres, factor = np.median(gaps, axis=1), 1.2533
+        spreads = _NORMAL_MAD * np.median(np.abs(gaps - centres[:, np.newaxis]), axis=1)
+    errors = factor * np.maximum(spreads, FIGURES.least_spread * scale) / np.sqrt(members.shape[1])
     if not (errors > 0).all():
         return 1.0, 0.0
-    x = x / x[-1]
     grid = np.append(np.geomspace(0.05, 4.0, FIGURES.powers), 1.0)
-    misfits = np.array([_misfit(x**q, y, errors) for q in grid])
+    misfits = _misfits((x / x[-1]) ** grid[:, np.newaxis], x + centres, errors)
     best = int(np.argmin(misfits))
     return float(grid[best]), float(misfits[-1] - misfits[best])
 
 
-def _misfit(x: Array, y: Array, errors: Array) -> float:
-    basis = np.stack((np.ones_like(x), x), axis=1) / errors[:, np.newaxis]
-    solution = np.linalg.lstsq(basis, y / errors, rcond=None)[0]
-    return float(np.sum(np.square(y / errors - basis @ solution)))
+def _misfits(curves: Array, y: Array, errors: Array) -> Array:
+    """Weighted squared residuals of y after regression on a constant and each of the curves, shape (number of curves,)."""
+    weights = 1 / np.square(errors)
+    mean = float(weights @ y) / weights.sum()
+    centred = curves - (curves @ weights)[:, np.newaxis] / weights.sum()
+    squares = np.square(centred) @ weights
+    slopes = (centred * weights) @ (y - mean) / np.maximum(squares, _TINY)
+    misfits: Array = weights @ np.square(y - mean) - slopes**2 * squares
+    return misfits

@@ -85,6 +85,8 @@ class FitDiagnostics:
         Whether the last stage settled.
     message : str
         The likely cause and what to try, if it did not.
+    failed_checks : mapping of str to str
+        Names of the checks of the model that failed, and what was found, its likely cause and what to try.
     parameters : dict
         Parameters of the estimator, as plain values.
     seed : int, optional
@@ -126,6 +128,7 @@ class FitDiagnostics:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     message: str = ""
+    failed_checks: Mapping[str, str] = field(default_factory=dict)
     seed: int | None = None
     residual_centre: float = 0.0
     noise_model: NoiseModel | None = None
@@ -225,6 +228,7 @@ class FitDiagnostics:
             certificate=float(model.certificate_),
             converged=bool(model.converged_),
             message=message,
+            failed_checks=_failed_checks(model),
             parameters=parameters,
             seed=_seed(model.random_state),
             dtype=source.dtype.name,
@@ -336,6 +340,15 @@ def _fitted_noise(model: rp.RobustPhaseRetrieval, predictions: Array) -> NoiseMo
     return model.noise_model_ if isinstance(model.noise_model_, NoiseModel) else None
 
 
+def _failed_checks(model: rp.RobustPhaseRetrieval) -> dict[str, str]:
+    """Name and finding of every check of the model that failed; of one signal."""
+    checks = model.model_check_
+    return {
+        check.name: f"{check.figure:.3g}, limit {check.threshold:.3g}: {check.cause}. {check.remedy}"
+        for check in (() if isinstance(checks, tuple) else checks.failed)
+    }
+
+
 def _standard_errors(
     model: rp.RobustPhaseRetrieval, source: rp.rows.RowSource, responses: Array, unusable: Array, asked: bool | None
 ) -> Array | None:
@@ -345,7 +358,7 @@ def _standard_errors(
         source, responses = rp.rows.MaskedRows(source, unusable), np.where(unusable, 0.0, responses)
     try:
         # The rows were looked at a moment ago; the public method would do so again.
-        return model._standard_errors(source, responses)
+        return None if model._doubted else model._standard_errors(source, responses)
     except ValueError:
         # Complex signals, fits without polish, streams: the message says why, and only those who asked want to read it.
         if asked:

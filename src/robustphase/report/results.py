@@ -33,6 +33,7 @@ VALUES = (
     "certificate",
     "converged",
     "message",
+    "failed_checks",
     "parameters",
     "seed",
     "dtype",
@@ -63,7 +64,8 @@ def save_result(path: str | os.PathLike[str], diagnostics: FitDiagnostics) -> No
     arrays |= {name: getattr(diagnostics, name) for name in OPTIONAL_ARRAYS if getattr(diagnostics, name) is not None}
     arrays |= {f"history_{name}": diagnostics.history[name] for name in HISTORY}
     values = {name: getattr(diagnostics, name) for name in VALUES}
-    values["parameters"], values["versions"] = dict(diagnostics.parameters), dict(diagnostics.versions)
+    for name in ("parameters", "versions", "failed_checks"):
+        values[name] = dict(getattr(diagnostics, name))
     noise = diagnostics.noise_model
     values["noise_model"] = None if noise is None else {name: float(part) for name, part in noise._asdict().items()}
     values["image_shape"] = None if diagnostics.image_shape is None else list(diagnostics.image_shape)
@@ -133,6 +135,8 @@ def _diagnostics(name: str, archive: Any) -> FitDiagnostics:
     values = json.loads(str(archive["values"]))
     if schema == 1:
         values = _since_schema_1(values)
+    # Files written before the model was checked hold no failures.
+    values = {"failed_checks": {}} | values
     noise, shape = values.pop("noise_model"), values.pop("image_shape")
     arrays: dict[str, Any] = {key: archive[key] for key in (*ARRAYS, *OPTIONAL_ARRAYS) if key in stored}
     return FitDiagnostics(

@@ -58,6 +58,7 @@ def checks(diagnostics: FitDiagnostics) -> list[Check]:
             + ("" if diagnostics.certificate < LOOSE else "; more samples, or fewer bad ones, would make it smaller"),
         ),
         _spread(diagnostics),
+        *(Check(f"model: {name}", False, found) for name, found in diagnostics.failed_checks.items()),
     ]
 
 
