@@ -62,6 +62,7 @@ MAY_TAKE_MORE = {
     "robustphase.baselines.geometric.geometric_subgradient",
     "robustphase.baselines.median_reshaped.median_reshaped_wirtinger_flow",
     "robustphase.baselines.median_truncated.median_truncated_wirtinger_flow",
+    "robustphase.baselines.poisson_wirtinger.poisson_wirtinger_flow",
     "robustphase.baselines.polyak.polyak_subgradient",
     "robustphase.baselines.prox.prox_linear",
     "robustphase.baselines.reweighted_amplitude.reweighted_amplitude_flow",
@@ -80,6 +81,8 @@ MAY_TAKE_MORE = {
     "robustphase.report.diagnostics.FitDiagnostics.of",
     "robustphase.simulate.corruption.corrupt",
     "robustphase.simulate.oracle.SampleOracle.__init__",
+    "robustphase.simulate.detectors.make_camera",
+    "robustphase.simulate.detectors.make_counts",
     "robustphase.simulate.world.make_world",
 }
 

@@ -92,7 +92,14 @@ def test_divergence_is_reported(case):
 
     The methods that adapt their steps find the signal.
     """
-    adaptive = ("prox_linear", "polyak_subgradient", "geometric_subgradient", "smoothed_l1", "cauchy_least_squares")
+    adaptive = (
+        "prox_linear",
+        "polyak_subgradient",
+        "geometric_subgradient",
+        "smoothed_l1",
+        "cauchy_least_squares",
+        "poisson_wirtinger_flow",
+    )
     A, truth = 1e3 * clean("float64")[0], np.ones(N)
     for name, method in METHODS.items():
         with case(name):

@@ -1,12 +1,13 @@
 """Methods of the literature, to compare with: same signature, same result.
 
-Non-robust ones show what contamination does; robust ones show what was possible before. Three ideas, and the methods that try
-them:
+Non-robust ones show what contamination does; robust ones show what was possible before. Four ideas, and the methods that
+try them:
 
 * leave out samples with large residuals, measured by the mean (:func:`truncated_wirtinger_flow`) or the median
   (:func:`median_truncated_wirtinger_flow`, :func:`median_reshaped_wirtinger_flow`);
 * a loss that grows slowly: absolute values (:func:`prox_linear`, :func:`polyak_subgradient`,
   :func:`geometric_subgradient`, :func:`smoothed_l1`) or logarithms (:func:`cauchy_least_squares`);
+* the likelihood of counts (:func:`poisson_wirtinger_flow`, and :func:`truncated_wirtinger_flow` again);
 * neither, but fewer samples: amplitudes (:func:`truncated_amplitude_flow`, :func:`reweighted_amplitude_flow`).
 
 All of them are ``method(A, y, *, start=None, max_iter=..., tol=..., random_state=None) -> BaselineResult``, some with further
@@ -20,6 +21,7 @@ from robustphase.baselines.cauchy import cauchy_least_squares
 from robustphase.baselines.geometric import geometric_subgradient
 from robustphase.baselines.median_reshaped import median_reshaped_wirtinger_flow
 from robustphase.baselines.median_truncated import median_truncated_wirtinger_flow
+from robustphase.baselines.poisson_wirtinger import poisson_wirtinger_flow
 from robustphase.baselines.polyak import polyak_subgradient
 from robustphase.baselines.prox import prox_linear
 from robustphase.baselines.result import BaselineResult
@@ -34,6 +36,7 @@ METHODS: dict[str, Callable[..., BaselineResult]] = {
     method.__name__: method
     for method in (
         wirtinger_flow,
+        poisson_wirtinger_flow,
         truncated_wirtinger_flow,
         median_truncated_wirtinger_flow,
         median_reshaped_wirtinger_flow,
@@ -54,6 +57,7 @@ __all__ = [
     "geometric_subgradient",
     "median_reshaped_wirtinger_flow",
     "median_truncated_wirtinger_flow",
+    "poisson_wirtinger_flow",
     "polyak_subgradient",
     "prox_linear",
     "reweighted_amplitude_flow",

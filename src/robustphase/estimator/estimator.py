@@ -21,15 +21,18 @@ from robustphase.estimator.inputs import (
     check_start,
     open_responses,
     open_rows,
+    read_by,
 )
 from robustphase.estimator.scoring import explained
-from robustphase.estimator.standard_errors import FittedModel, sandwich
+from robustphase.estimator.standard_errors import FittedModel, sandwich, weighted_sandwich
 from robustphase.estimator.streaming import batch_step
 from robustphase.initialise.standardise import STANDARD, Standardised, standardised
 from robustphase.likelihood import NoiseModel
+from robustphase.likelihood.laws import CurvedNoise
 from robustphase.population import PairedSignal
 from robustphase.problem import KEPT
 from robustphase.recover import Recovery
+from robustphase.recover.drift import Drift
 from robustphase.recover.model_check import ModelCheck, ModelWarning, doubts
 from robustphase.rows import MemoryRows, RowSource, project
 from robustphase.rows.passes import abs2
@@ -73,6 +76,17 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     field : {"auto", "real", "complex"}, default="auto"
         Where the signal lives: ``"auto"`` follows the dtype of ``A``. A complex signal may stand behind real patterns; it and its
         conjugate are the same signal then.
+    noise : {"auto", "additive", "poisson"}, default="auto"
+        The law of the noise. *additive*: the same for every sample. *poisson*: responses are counts with the mean ``|a·x|²``
+        plus an unknown dark count, ``noise_mean_``. *auto*: additive, unless the data show that the noise grows with the signal;
+        then its variance is ``read + shot μ + relative μ²`` of the mean μ, or that of counts. ``noise_model_.kind`` tells.
+    saturation : float or array of shape (m,) or (m, p), optional
+        Responses at or above it are censored: they say "at least that".
+    background : array of shape (m,), optional
+        Known part of every response that is not the signal's, such as a dark frame; beside the unknown constant.
+    drift : {None, "auto"}, default=None
+        Whether gain and background may drift slowly over the rows, which stand in the order in which they were read: broken lines
+        with as many pieces as the residuals ask for, ``drift_``.
     whiten : {"auto", True, False}, default="auto"
         Standardise the second moment of the rows (scale, mean, covariance), robustly: where it is not the identity, always, or
         never. Standard normal rows cost nothing. ``step="paper"`` and ``batches`` take the rows as they are unless told True.
@@ -98,13 +112,16 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Weights of the last least-squares problem: small also for clean samples with large noise.
     noise_mean_ : float
         0, or the estimated background: the mean residual of the samples not flagged.
-    noise_model_ : NoiseModel
-        The fitted law of the noise: scale, tails (one over the degrees of freedom), logarithm of the skew, share of bad samples.
+    noise_model_ : NoiseModel or CurvedNoise
+        The fitted law of the noise: scale, tails (one over the degrees of freedom), logarithm of the skew, share of bad samples;
+        and the variance curve, where the noise depends on the signal. Its ``kind`` is "additive", "variance" or "poisson".
     noise_scale_ : float
         Its scale.
     residual_centre_ : float
         Where the residuals ``y − |A x|²`` of clean samples are centred: the peak of the noise model. Fitted also where the
         noise mean is zero; for skewed noise the two differ.
+    drift_ : Drift
+        With ``drift="auto"``, gain and additional background of every response; the fit is to responses without them.
     covariate_weights_ : ndarray of shape (m,)
         Weight of every row of ``A`` alone, whatever its response; after ``partial_fit``, of the last batch.
     certificate_ : float
@@ -164,6 +181,10 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         max_iter: int = 50,
         tol: float = 1e-6,
         field: str = "auto",
+        noise: str = "auto",
+        saturation: Any = None,
+        background: Any = None,
+        drift: str | None = None,
         whiten: bool | str = "auto",
         nonfinite: str = "raise",
         random_state: Any = None,
@@ -180,6 +201,10 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.max_iter = max_iter
         self.tol = tol
         self.field = field
+        self.noise = noise
+        self.saturation = saturation
+        self.background = background
+        self.drift = drift
         self.whiten = whiten
         self.nonfinite = nonfinite
         self.random_state = random_state
@@ -193,7 +218,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     contamination_: float
     noise_mean_: float
     noise_scale_: float
-    noise_model_: NoiseModel
+    noise_model_: NoiseModel | CurvedNoise
     certificate_: float
     n_iter_: int
     converged_: bool
@@ -202,7 +227,10 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     batches_seen_: int
     residual_centre_: float
+    drift_: Drift
     _law_fitted: bool
+    _scores: Array | None
+    _slopes: Array | None
     _doubted: str
     _seed: int
     _standard: Standardised
@@ -232,6 +260,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             check_many_use(self)
         clock = clock.moved_to(samples.source) if samples.source is not source else clock
         start = check_start(self.init, samples)
+        samples, detector = read_by(self, samples)
         samples, size = in_ordinary_units(samples)
         if size != 1:
             clock = clock.moved_to(samples.source)
@@ -244,9 +273,12 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             start = start if start is None else standard.there(start[:, np.newaxis])[:, 0]
         self.history_ = []
         with single_threaded_blas():
-            fitted = fit(standard.samples, start, self._settings(level), clock, self._note)
+            fitted = fit(standard.samples, start, self._settings(level), clock, self._note, detector)
+            drift = fitted.drift
         self._paired = samples.paired
         self._copy(fitted, standard, size, one=samples.responses.ndim == 1)
+        if drift is not None:
+            self.drift_ = drift
         self.batches_seen_ = 1
         self.n_iter_ = len(self.history_)
         if fitted.message:
@@ -420,6 +452,9 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"standard errors need the data of the fit, {self.weights_.size} samples, got {responses.size}."
             )
+        if self._scores is not None and self._slopes is not None:
+            return weighted_sandwich(source, self.signal_, self._scores, self._slopes)
+        assert isinstance(self.noise_model_, NoiseModel)
         fitted = FittedModel(self.signal_, self.residual_centre_, self.noise_model_)
         return sandwich(source, responses, self._probabilities, self.residual_weights_, fitted)
 
@@ -487,7 +522,8 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._probabilities = plain(found.probabilities)
         self.contamination_, self.certificate_ = plain(fitted.levels), plain(radii)
         self.noise_mean_, self.residual_centre_ = plain(fitted.noise_means), plain(found.backgrounds)
-        self.noise_model_ = NoiseModel(*(plain(part) for part in found.noise))
+        self.noise_model_ = type(found.noise)(*(plain(part) for part in found.noise))
+        self._scores, self._slopes = (None if part is None else plain(part) for part in (found.scores, found.slopes))
         self.noise_scale_ = plain(found.noise.scales)
         self.converged_, self._law_fitted = plain(fitted.converged), self.polish
         self.model_check_ = fitted.checks[0] if one else fitted.checks

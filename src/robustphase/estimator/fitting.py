@@ -28,12 +28,15 @@ from robustphase.estimator.history import Clock, Iteration, Note, certificate_re
 from robustphase.estimator.inputs import check_batches
 from robustphase.initialise.start import spectral_init
 from robustphase.likelihood import initial_model
+from robustphase.likelihood.laws import CurvedNoise
 from robustphase.means import MeanResult
 from robustphase.means.estimate import confident_level
 from robustphase.population import paper_step
 from robustphase.problem import kept
 from robustphase.recover import Recovery, recover
 from robustphase.recover.certificate import Answers, Certificates, certify
+from robustphase.recover.drift import DRIFT, Drift, find_drift, no_drift
+from robustphase.recover.law_engine import Detector
 from robustphase.recover.model_check import CHECKS, ModelCheck, Told, certificate_factor, check_model, sampling_error
 from robustphase.recover.model_figures import RIVAL_AUTO, FittedSamples, measure
 from robustphase.rows import MemoryRows, project, rows_at
@@ -64,6 +67,7 @@ class Settings:
     whiten: bool | str
     field: str
     seed: int
+    detector: Detector | None = None
 
     @property
     def unknown_mean(self) -> bool:
@@ -103,6 +107,8 @@ class Fitted:
         What to warn of, if anything.
     checks : tuple of ModelCheck
         The test of each one's model.
+    drift : Drift, optional
+        What drifts over the rows, where that was asked for.
     """
 
     recovery: Recovery
@@ -113,9 +119,17 @@ class Fitted:
     converged: Array
     message: str = ""
     checks: tuple[ModelCheck, ...] = ()
+    drift: Drift | None = None
 
 
-def fit(samples: Samples, start: Array | None, settings: Settings, clock: Clock, note: Note) -> Fitted:
+def fit(
+    samples: Samples,
+    start: Array | None,
+    settings: Settings,
+    clock: Clock,
+    note: Note,
+    detector: Detector | None = None,
+) -> Fitted:
     """Fit samples whose responses have shape (m,) or (m, p) as the settings say.
 
     Parameters
@@ -130,7 +144,41 @@ def fit(samples: Samples, start: Array | None, settings: Settings, clock: Clock,
         Passes and seconds so far.
     note : callable
         Takes every record of the history.
+    detector : Detector, optional
+        What is known of how the responses were read.
     """
+    settings = replace(settings, detector=detector)
+    if detector is not None and detector.drifting:
+        return _with_drift(samples, start, settings, clock, note)
+    return _fit_once(samples, start, settings, clock, note)
+
+
+def _with_drift(samples: Samples, start: Array | None, settings: Settings, clock: Clock, note: Note) -> Fitted:
+    """The fit to responses without their drift, which is read from the residuals of the fit before."""
+    read = _columns(samples.responses)
+    drift = no_drift(read.shape)
+    fitted = _fit_once(samples, start, settings, clock, note)
+    for _ in range(DRIFT.rounds - 1):
+        found = fitted.recovery
+        weights = np.where(_columns(_unread(samples, settings)), 0.0, found.residual_weights)
+        energies = found.predictions if len(found.predictions) else abs2(project(samples.source, fitted.signals))
+        last, drift = drift, find_drift(read, energies, weights)
+        change = drift.corrected(read) - last.corrected(read)
+        scale = np.maximum(found.noise.scales, np.finfo(np.float64).tiny)
+        if (np.sqrt(np.mean(change**2, axis=0)) < DRIFT.settled * scale).all():
+            break
+        detector = settings.detector
+        if detector is not None and drift.any and detector.noise == "poisson":
+            # Counts over a gain are no counts, but their variance still follows their mean.
+            settings = replace(settings, detector=detector._replace(noise="auto"))
+        straight = samples._replace(
+            responses=np.where(samples.dropped, 0.0, drift.corrected(read).reshape(samples.responses.shape))
+        )
+        fitted = _fit_once(straight, start, settings, clock, note)
+    return replace(fitted, drift=drift)
+
+
+def _fit_once(samples: Samples, start: Array | None, settings: Settings, clock: Clock, note: Note) -> Fitted:
     by_engine = settings.step == "newton" and settings.batches == 1
     if by_engine:
         start = _find_start(samples, settings.contamination, settings) if start is None else start
@@ -146,35 +194,32 @@ def fit(samples: Samples, start: Array | None, settings: Settings, clock: Clock,
 def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fitted:
     """The same answers with a test of their model: where it fails severely nothing has converged and nothing is certified."""
     found, responses = fitted.recovery, _columns(samples.responses)
-    is_complex = np.iscomplexobj(fitted.signals)
+    is_complex, curved = np.iscomplexobj(fitted.signals), isinstance(found.noise, CurvedNoise)
     figures, design = measure(
         FittedSamples(
             samples.source,
             responses,
             found.weights,
             np.broadcast_to(found.covariate_weights, found.weights.shape),
-            samples.dropped,
+            _unread(samples, settings),
             fitted.signals,
             found.initial_signals,
             found.backgrounds,
             found.noise.scales,
             fitted.levels,
-            settings.unknown_mean,
+            settings.unknown_mean or curved,
             # Without a stated level only a rival that explains about as much as the answer is of interest.
             np.full(
                 fitted.levels.size, RIVAL_AUTO if isinstance(settings.contamination, str) else settings.contamination
             ),
+            _spreads(found),
+            counts=found.noise.kind == "poisson",
         ),
         seed=settings.seed,
     )
     nothing = _without_signal(responses, fitted.signals)
-    told = Told(
-        settings.contamination,
-        settings.whiten is not False,
-        is_complex,
-        settings.unknown_mean,
-        rough=not settings.polish,
-    )
+    known = not (settings.unknown_mean or curved)
+    told = Told(settings.contamination, settings.whiten is not False, is_complex, not known, rough=not settings.polish)
     checks = tuple(
         check_model(one, design, told, no_signal=bool(none)) for one, none in zip(figures, nothing, strict=True)
     )
@@ -193,15 +238,44 @@ def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fi
     return replace(fitted, radii=radii, converged=fitted.converged & ~severe, message=message, checks=checks)
 
 
+def _unread(samples: Samples, settings: Settings) -> Array:
+    """Samples whose responses cannot be compared with predictions: dropped, or censored."""
+    censored = None if settings.detector is None else settings.detector.censored
+    unread: Array = samples.dropped if censored is None else samples.dropped | censored.reshape(samples.dropped.shape)
+    return unread
+
+
+def _spreads(found: Recovery) -> Array | None:
+    """Standard deviation of every sample over the typical one, where the noise depends on the signal."""
+    noise = found.noise
+    if not isinstance(noise, CurvedNoise):
+        return None
+    variances = noise.variance(found.predictions)
+    return np.sqrt(np.maximum(variances, np.finfo(np.float64).tiny)) / noise.scales
+
+
 def certified(
-    samples: Samples, signals: Array, weights: Array, levels: Array, settings: Settings
+    samples: Samples,
+    signals: Array,
+    weights: Array,
+    levels: Array,
+    settings: Settings,
+    backgrounds: Array | None = None,
 ) -> tuple[Certificates, Array]:
-    """The certificates of answers (n, p) with weights of the samples (m, p), and their noise means."""
+    """The certificates of answers (n, p) with weights of the samples (m, p), and their noise means.
+
+    Backgrounds are given where the law of the noise knows its mean.
+    """
     responses = _columns(samples.responses)
-    means = noise_means(samples, signals, weights) if settings.unknown_mean else np.zeros(levels.size)
+    means = np.zeros(levels.size) if backgrounds is None else backgrounds
+    if backgrounds is None and settings.unknown_mean:
+        means = noise_means(samples, signals, weights)
     m = samples.source.shape[0]
+    unread = _unread(samples, settings)
+    weights = np.where(_columns(unread), 0.0, weights) if unread.any() else weights
     confident = np.array([float(confident_level(float(level), settings.delta, m)) for level in levels])
-    answers = Answers(samples.source, responses, weights, signals, means, confident, settings.unknown_mean)
+    unknown = settings.unknown_mean or backgrounds is not None
+    answers = Answers(samples.source, responses, weights, signals, means, confident, unknown)
     return certify(answers, mean_estimator=settings.mean_estimator, random_state=settings.seed), means
 
 
@@ -268,7 +342,10 @@ def _by_descent(samples: Samples, start: Array | None, settings: Settings, clock
 def _with_certificates(samples: Samples, found: Recovery, settings: Settings, clock: Clock, note: Note) -> Fitted:
     level, p = settings.contamination, found.contaminations.size
     levels = found.contaminations if isinstance(level, str) else np.full(p, level)
-    certificates, means = certified(samples, found.signals, found.weights, levels, settings)
+    curved = isinstance(found.noise, CurvedNoise)
+    certificates, means = certified(
+        samples, found.signals, found.weights, levels, settings, found.backgrounds if curved else None
+    )
     note(certificate_record(certificates, clock))
     # Only the likelihood fit can leave the ball; a descent ends where robust gradients lead it.
     signals = certificates.signals if settings.polish else found.signals
@@ -343,6 +420,7 @@ def _as_descended(samples: Samples, signal: Array, weights: Array, level: float)
         covariate_weights=(~samples.dropped[:, np.newaxis]).astype(np.float64),
         residual_weights=weights,
         probabilities=weights,
+        predictions=np.empty((0, 1)),
     )
 
 
@@ -392,6 +470,7 @@ def _run_engine(
         unknown_mean=settings.unknown_mean,
         start=start,
         with_polish=settings.polish if polish is None else polish,
+        detector=settings.detector,
         seed=settings.seed,
     )
 

@@ -17,6 +17,8 @@ from sklearn.exceptions import DataConversionWarning
 from robustphase.initialise.start import METHODS as STARTS
 from robustphase.initialise.start import check_whiten
 from robustphase.means import METHODS as MEAN_ESTIMATORS
+from robustphase.recover.drift import DRIFTS
+from robustphase.recover.law_engine import LAW_ENGINE, NOISES, Detector
 from robustphase.rows import OperatorRows, RowSource, as_source
 from robustphase.rows.opening import as_array
 from robustphase.rows.operators import is_operator
@@ -143,9 +145,12 @@ def check_parameters(estimator: Any) -> float | str:
         ("step", ("newton", "paper")),
         ("nonfinite", NONFINITE),
         ("field", FIELDS),
+        ("noise", NOISES),
     ):
         check_choice(name, getattr(estimator, name), choices)
     check_whiten(estimator.whiten)
+    if estimator.drift not in DRIFTS:
+        raise ValueError(f'drift must be None or "auto", got {estimator.drift!r}.')
     check_fraction("delta", estimator.delta)
     for name in ("batches", "max_iter"):
         value = getattr(estimator, name)
@@ -155,6 +160,43 @@ def check_parameters(estimator: Any) -> float | str:
     if isinstance(tol, bool) or not isinstance(tol, (int, float, np.integer, np.floating)) or not 0 <= tol < np.inf:
         raise ValueError(f"tol must be a number that is zero or positive, such as 1e-6, got {tol!r}.")
     return level
+
+
+def read_by(estimator: Any, samples: Samples) -> tuple[Samples, Detector]:
+    """Samples without their known background; and what is known of how they were read."""
+    y = samples.responses
+    if estimator.noise == "poisson":
+        usable = y[~samples.dropped]
+        share = float(np.mean((usable >= 0) & (usable == np.rint(usable))))
+        if share < LAW_ENGINE.whole:
+            raise ValueError(
+                f'noise="poisson" is for counts, but {1 - share:.0%} of the responses are negative or not whole numbers. '
+                'Divide by the gain of the detector if it is known, or pass noise="auto".'
+            )
+    censored = offsets = None
+    if estimator.saturation is not None:
+        limits = np.asarray(estimator.saturation, np.float64)
+        limits = limits[:, np.newaxis] if limits.ndim == 1 and y.ndim == 2 else limits
+        if limits.ndim > y.ndim or (limits.ndim and limits.shape[0] != y.shape[0]) or not (limits > 0).all():
+            raise ValueError(
+                f"saturation must be a positive number or one for every response (shape {y.shape}), got shape {limits.shape}."
+            )
+        reached = (y >= limits) & ~samples.dropped
+        censored = _as_columns(reached) if reached.any() else None
+    if estimator.background is not None:
+        known = np.asarray(estimator.background, np.float64)
+        if known.shape != y.shape[:1] or not np.isfinite(known).all():
+            raise ValueError(
+                f"background must hold one finite number for every row of A ({y.shape[0]}), got shape {known.shape}."
+            )
+        offsets = known[:, np.newaxis]
+        y = np.where(samples.dropped, 0.0, (_as_columns(y) - offsets).reshape(y.shape))
+        samples = samples._replace(responses=y)
+    return samples, Detector(estimator.noise, censored, offsets, drifting=estimator.drift is not None)
+
+
+def _as_columns(values: Array) -> Array:
+    return values.reshape(len(values), -1)
 
 
 def check_start(init: Any, samples: Samples) -> Array | None:

@@ -70,6 +70,44 @@ def sandwich(source: RowSource, responses: Array, clean: Array, weights: Array, 
     return errors
 
 
+def weighted_sandwich(source: RowSource, signal: Array, scores: Array, slopes: Array) -> Array:
+    """Standard errors, shape (n,), where the noise depends on the signal: two passes.
+
+    Parameters
+    ----------
+    source : RowSource
+        Real covariates.
+    signal : ndarray of shape (n,)
+        The fit.
+    scores, slopes : ndarray of shape (m,)
+        Derivative of the log-likelihood of each sample by its mean, and minus the next one.
+    """
+    n = signal.size
+    # A background in the unit of the other derivatives keeps the matrices well-conditioned.
+    unit = max(float(np.linalg.norm(signal)), np.finfo(np.float64).tiny)
+
+    def changes_of(block: Array) -> Array:
+        changes = np.empty((block.shape[0], n + 1))
+        np.multiply(block, 2 * project_block(block, signal)[:, np.newaxis], out=changes[:, :-1])
+        changes[:, -1] = unit
+        return changes
+
+    def bread_kernel(block: Array, slope: Array) -> Parts:
+        return Parts(sums=(_second_moment(changes_of(block), slope),))
+
+    bread = np.linalg.pinv(source.reduce(bread_kernel, (slopes,)).sums[0], hermitian=True)
+
+    def filling_kernel(block: Array, slope: Array, score: Array) -> Parts:
+        changes = changes_of(block)
+        leverage = np.clip(slope * np.einsum("ij,ij->i", np.dot(changes, bread), changes), 0.0, HIGHEST_LEVERAGE)
+        return Parts(sums=(_second_moment(changes, score**2 / (1 - leverage)),))
+
+    filling = source.reduce(filling_kernel, (slopes, scores)).sums[0]
+    variances = np.einsum("ij,jk,ki->i", bread, filling, bread)[:n]
+    errors: Array = np.sqrt(np.maximum(variances, 0.0))
+    return errors
+
+
 def influence_slopes(residuals: Array, clean: Array, weights: Array, noise: NoiseModel) -> Array:
     """Derivative of ``ψ(r) = w r`` under a fitted noise model of one signal.
 

@@ -73,6 +73,11 @@ class NoiseModel(NamedTuple):
     mixing: Array
 
     @property
+    def kind(self) -> str:
+        """The same noise for every sample."""
+        return "additive"
+
+    @property
     def degrees(self) -> Array:
         """Degrees of freedom ν."""
         degrees: Array = 1 / self.tails

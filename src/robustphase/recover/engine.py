@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, empirical
+from robustphase.constants import budget, derived, empirical
 from robustphase.descend.candidate_steps import advance, at_rest, placed
 from robustphase.descend.consistency import consistent_samples
 from robustphase.descend.likelihood_fit import LikelihoodFit, fit_signals, refit
 from robustphase.descend.newton import relative_lengths
+from robustphase.initialise.screening import plausible_rows
 from robustphase.initialise.start import (
     broad_start,
     normalised,
@@ -30,11 +31,14 @@ from robustphase.initialise.start import (
 from robustphase.likelihood import NoiseModel, classify, compare, initial_model
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
+from robustphase.likelihood.laws import CurvedNoise
 from robustphase.problem import PROBLEM, Candidates, Problem, kept, put_columns
 from robustphase.recover.contradiction import contradicted
+from robustphase.recover.law_engine import Answer, Detector, lawful_answer
 from robustphase.recover.second_opinion import second_opinions
 from robustphase.recover.selection import Selected, finalists, select
 from robustphase.rows import OperatorRows
+from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.threads import allowed_threads, run_in_threads, single_threaded_blas
 from robustphase.validation import Samples
@@ -56,6 +60,10 @@ class EngineOptions:
     )
     auto_most: float = empirical(0.35, "up to this level")
     numbers: int = budget(1 << 23, "numbers in an array of samples times signals: more signals are recovered in groups")
+    fewest_left: float = derived(
+        4.0,
+        "samples per unknown without which censored ones are not left out of the start: real signals need two, and noise twice",
+    )
     together: int = budget(16, "signals whose bad samples are counted together")
 
 
@@ -116,8 +124,13 @@ class Recovery:
         Weights of the covariates alone.
     residual_weights, probabilities : ndarray of shape (m, p)
         Weights of the last least-squares problem, and the probabilities to be clean that they came from.
+    predictions : ndarray of shape (m, p), or (0, p)
+        ``|A x|²`` at the answers of a likelihood fit.
     history : tuple of Stage
         What was done.
+    scores, slopes : ndarray of shape (m, p), optional
+        Score of each sample and minus its derivative by the mean, where the noise depends on the signal (``noise`` is then
+        a :class:`~robustphase.likelihood.laws.CurvedNoise`).
     """
 
     signals: Array
@@ -125,13 +138,16 @@ class Recovery:
     backgrounds: Array
     weights: Array = field(repr=False)
     contaminations: Array
-    noise: NoiseModel
+    noise: NoiseModel | CurvedNoise
     converged: Array
     broad: Array
     covariate_weights: Array = field(repr=False)
     residual_weights: Array = field(repr=False)
     probabilities: Array = field(repr=False)
+    predictions: Array = field(repr=False)
     history: tuple[Stage, ...] = ()
+    scores: Array | None = field(default=None, repr=False)
+    slopes: Array | None = field(default=None, repr=False)
 
     @property
     def signal(self) -> Array:
@@ -148,7 +164,7 @@ class Recovery:
 
     def joined(self, other: Recovery) -> Recovery:
         """These answers, then the others."""
-        noise = NoiseModel(*(np.concatenate(pair) for pair in zip(self.noise, other.noise, strict=True)))
+        noise = type(self.noise)(*(np.concatenate(pair) for pair in zip(self.noise, other.noise, strict=True)))
         joined: dict[str, Any] = {
             name: np.concatenate((getattr(self, name), getattr(other, name)), axis=-1)
             for name in _PER_SIGNAL
@@ -157,7 +173,7 @@ class Recovery:
         return replace(self, noise=noise, **joined)
 
 
-_PER_SIGNAL = tuple(name for name in Recovery.__dataclass_fields__ if name != "history")
+_PER_SIGNAL = tuple(name for name in Recovery.__dataclass_fields__ if name not in ("history", "scores", "slopes"))
 
 
 class _History:
@@ -189,6 +205,7 @@ def recover(
     unknown_mean: bool,
     start: Array | None = None,
     with_polish: bool = True,
+    detector: Detector | None = None,
     seed: int = 0,
 ) -> Recovery:
     """Recover the signals behind checked samples.
@@ -205,6 +222,8 @@ def recover(
         Start from here instead of looking for candidates.
     with_polish : bool, default=True
         Do the last, efficient step.
+    detector : Detector, optional
+        What is known of how the responses were read; without one the noise is additive.
     seed : int, default=0
         For first guesses and subsamples.
     """
@@ -218,9 +237,8 @@ def recover(
     # Between the passes there are only small matrices, on which several threads would wait for each other.
     with single_threaded_blas():
         lazy = p == 1 and start is None
-        problem, screen = screened_problem(
-            samples, contamination, unknown_mean=unknown_mean, thorough=not lazy, seed=seed
-        )
+        used = _uncensored(samples, detector)
+        problem, screen = screened_problem(used, contamination, unknown_mean=unknown_mean, thorough=not lazy, seed=seed)
         starts = None if start is None else start[:, np.newaxis]
         found = _in_groups(problem, starts, screen, run)
         more = found.contaminations > PROBLEM.auto_level
@@ -228,11 +246,69 @@ def recover(
             levels = np.minimum(found.contaminations[more] + ENGINE.auto_margin, ENGINE.auto_most)
             weights = problem._replace(weights=found.covariate_weights)
             found = found.put(more, _in_groups(weights.only(more)._replace(levels=levels), starts, False, run))
+        if with_polish and detector is not None:
+            if used is not samples:
+                problem = _with_censored(problem, samples, detector)
+            found = _under_law(problem, found, detector, run)
     return replace(
         found,
         signals=found.signals / size,
         initial_signals=found.initial_signals / size,
         history=tuple(run.history.stages),
+    )
+
+
+def _uncensored(samples: Samples, detector: Detector | None) -> Samples:
+    """The samples without censored ones, whose responses are wrong as they stand, as long as enough are left."""
+    if detector is None or detector.censored is None:
+        return samples
+    dropped = samples.dropped | detector.censored.reshape(samples.dropped.shape)
+    m, n = samples.source.shape
+    left = (m - dropped.reshape(m, -1).sum(axis=0)).min()
+    return samples._replace(dropped=dropped) if left >= ENGINE.fewest_left * n else samples
+
+
+def _with_censored(problem: Problem, samples: Samples, detector: Detector) -> Problem:
+    """The problem with the weights that the rows of censored samples have."""
+    dropped, m = samples.dropped, samples.source.shape[0]
+    usable: Array = ~np.asarray(dropped.reshape(m, -1).all(axis=1))
+    if isinstance(samples.source, OperatorRows):
+        weights = usable.astype(np.float64)
+    else:
+        weights, _ = plausible_rows(samples.source, usable)
+    assert detector.censored is not None
+    return problem._replace(weights=np.where(detector.censored, weights[:, np.newaxis], 0.0))
+
+
+def _under_law(problem: Problem, found: Recovery, detector: Detector, run: _Run) -> Recovery:
+    """The answers under the law of the readings, where that is not additive noise."""
+    noise = found.noise
+    assert isinstance(noise, NoiseModel)
+    # Censored rows had no part in the additive answer, and have weights of their own.
+    weights = np.where(
+        found.covariate_weights > 0, found.covariate_weights, problem.weights if detector.censored is not None else 0.0
+    )
+    weighted = problem._replace(weights=weights)
+    answer = Answer(found.signals, found.backgrounds, noise, found.weights, found.predictions)
+    lawful = lawful_answer(weighted, answer, detector, seed=run.seed)
+    if lawful is None:
+        return found
+    clean = np.clip(lawful.clean, 0.0, 1.0)
+    run.history.note(lawful.noise.kind, found.converged.size, scale=float(lawful.noise.scales[0]))
+    return replace(
+        found,
+        signals=lawful.signals,
+        backgrounds=lawful.backgrounds,
+        weights=clean,
+        contaminations=1 - kept(clean).mean(axis=0),
+        noise=lawful.noise,
+        covariate_weights=weighted.weights,
+        converged=lawful.converged,
+        residual_weights=lawful.weights,
+        probabilities=clean,
+        predictions=lawful.predictions,
+        scores=lawful.scores,
+        slopes=lawful.slopes,
     )
 
 
@@ -344,6 +420,7 @@ def _fit_with_evidence(
         covariate_weights=np.broadcast_to(problem.weights, weights.shape),
         residual_weights=fit.weights * fitted.weights,
         probabilities=fit.clean * fitted.weights,
+        predictions=units * abs2(fit.projections),
     ), fit
 
 
@@ -432,4 +509,5 @@ def _as_selected(problem: Problem, winners: list[Selected], initial: list[Array]
         covariate_weights=np.broadcast_to(problem.weights, weights.shape),
         residual_weights=irls * problem.weights,
         probabilities=weights,
+        predictions=np.empty((0, units.size)),
     )

@@ -95,6 +95,10 @@ class FittedSamples(NamedTuple):
         Share of flagged samples beyond which a rival is sought.
     unknown_mean : bool
         Whether backgrounds were fitted.
+    spreads : ndarray of shape (m, p), optional
+        Standard deviation of every sample over the typical one, as the fit has it; one without.
+    counts : bool, default=False
+        The responses are counts, which are described by means: medians of counts are whole numbers.
     """
 
     source: RowSource
@@ -109,6 +113,8 @@ class FittedSamples(NamedTuple):
     levels: Array
     unknown_mean: bool
     expected: Array
+    spreads: Array | None = None
+    counts: bool = False
 
 
 class Design(NamedTuple):
@@ -257,6 +263,7 @@ def _taken(fit: FittedSamples, rng: np.random.Generator) -> _Part:
         rows = rows_at(source, positions)
     part = fit._replace(
         source=MemoryRows(rows),
+        spreads=None if fit.spreads is None else fit.spreads[positions],
         **{name: getattr(fit, name)[positions] for name in ("responses", "weights", "covariate_weights", "dropped")},
     )
     first_half = rng.random(positions.size) < 0.5
@@ -309,13 +316,14 @@ def _measure(part: _Part, rng: np.random.Generator) -> tuple[list[Figures], Desi
         part, clipped, first.projections, scales / np.maximum(np.sum(abs2(fit.signals), axis=0) * sizes**2, _TINY)
     )
     rivals = [_rival(part, j, residuals[:, j], predictions[:, j], good[:, j], keep[:, j], scales[j]) for j in range(p)]
+    standard = residuals if fit.spreads is None else residuals / fit.spreads
     figures = []
     for j in range(p):
         used, k, y = usable[:, j], keep[:, j], fit.responses[:, j]
         g = good[:, j] if good[:, j].sum() > 0.5 * used.sum() else used
         order = np.argsort(predictions[k, j])
         by_prediction = (predictions[k, j][order], residuals[k, j][order])
-        power, power_evidence = _power(held_out[k, j], y[k], scales[j], float(fit.levels[j]))
+        power, power_evidence = _power(held_out[k, j], y[k], scales[j], float(fit.levels[j]), counts=fit.counts)
         r, at = clipped[k, j], part.positions[k]
         next_to = np.flatnonzero(np.diff(at) == 1)
         figures.append(
@@ -333,7 +341,7 @@ def _measure(part: _Part, rng: np.random.Generator) -> tuple[list[Figures], Desi
                 power=power,
                 power_evidence=power_evidence,
                 noise=_weighed_noise(*by_prediction),
-                uneven=_unevenness(*by_prediction),
+                uneven=_unevenness(by_prediction[0], standard[k, j][order], counts=fit.counts),
                 rough=_roughness(*by_prediction),
                 dependence=float(evidence[0, j]),
                 dependence_evidence=float(evidence[1, j]),
@@ -722,12 +730,13 @@ def _unexplained(residuals: Array, responses: Array) -> float:
     return float(np.var(residuals) / max(float(np.var(responses)), _TINY))
 
 
-def _unevenness(predictions: Array, residuals: Array) -> float:
+def _unevenness(predictions: Array, residuals: Array, *, counts: bool = False) -> float:
     """Scale of the residuals of the upper third over that of the lower third; both ordered by the prediction."""
     third = predictions.size // 3
     if third < FIGURES.fewest:
         return 1.0
-    low, high = _robust_scale(residuals[:third]), _robust_scale(residuals[-third:])
+    scale = _root_mean_square if counts else _robust_scale
+    low, high = scale(residuals[:third]), scale(residuals[-third:])
     return high / low if low > 0 else 1.0
 
 
@@ -750,7 +759,13 @@ def _weighed_noise(predictions: Array, residuals: Array) -> float:
     return float(np.sqrt(total / max(float(predictions.sum()), _TINY)))
 
 
-def _power(predictions: Array, responses: Array, scale: float, level: float) -> tuple[float, float]:
+def _root_mean_square(values: Array) -> float:
+    return float(np.sqrt(np.mean(np.square(values)))) if values.size else 0.0
+
+
+def _power(
+    predictions: Array, responses: Array, scale: float, level: float, *, counts: bool = False
+) -> tuple[float, float]:
     """The exponent that bins of the prediction ask for, with a free factor and offset, and the evidence against one.
 
     Bad samples may all have the largest predictions, where they look like a detector that saturates; their share is left out.
@@ -766,9 +781,12 @@ def _power(predictions: Array, responses: Array, scale: float, level: float) -> 
     if not x[0] < x[-1]:
         return 1.0, 0.0
     gaps = np.sort(responses[members] - predictions[members], axis=1)
-    centres = np.median(gaps, axis=1)
-    spreads = _NORMAL_MAD * np.median(np.abs(gaps - centres[:, np.newaxis]), axis=1)
-    errors = 1.2533 * np.maximum(spreads, FIGURES.least_spread * scale) / np.sqrt(members.shape[1])
+    if counts:
+        centres, spreads, factor = gaps.mean(axis=1), gaps.std(axis=1), 1.0
+    else:
+        centres, factor = np.median(gaps, axis=1), 1.2533
+        spreads = _NORMAL_MAD * np.median(np.abs(gaps - centres[:, np.newaxis]), axis=1)
+    errors = factor * np.maximum(spreads, FIGURES.least_spread * scale) / np.sqrt(members.shape[1])
     if not (errors > 0).all():
         return 1.0, 0.0
     grid = np.append(np.geomspace(0.05, 4.0, FIGURES.powers), 1.0)

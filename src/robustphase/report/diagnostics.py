@@ -346,7 +346,8 @@ def _fitted_noise(model: rp.RobustPhaseRetrieval, predictions: Array) -> NoiseMo
     fitted = model.polish and model.batches_seen_ == 1 and np.any(model.initial_signal_)
     if not fitted or is_rounding(model.noise_scale_, predictions):
         return None
-    return model.noise_model_
+    # Noise that depends on the signal has no width that all samples share.
+    return model.noise_model_ if isinstance(model.noise_model_, NoiseModel) else None
 
 
 def _failed_checks(model: rp.RobustPhaseRetrieval) -> dict[str, str]:

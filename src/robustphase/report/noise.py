@@ -20,7 +20,10 @@ LEAST_WEIGHT = 0.01
 #: Points drawn at either end of a chart of quantiles, and between.
 TAIL, MIDDLE = 300, 700
 #: What is said of residuals that have no noise model to be held against.
-WITHOUT_MODEL = "No noise model belongs to this fit: it is fitted by the last step of the engine, and not by streams."
+WITHOUT_MODEL = (
+    "No noise model belongs to this fit that all samples share: it is fitted by the last step of the engine, and neither by "
+    "streams nor where the noise depends on the signal."
+)
 
 
 def noise_section(diagnostics: FitDiagnostics) -> str:

@@ -4,7 +4,8 @@ A world is made in four independent steps, each usable alone: a *signal* x* (``s
 instruments show them (``designs``), *noise* z with exactly the moments asked for (``noises``), giving y = (a·x*)² + z, and an
 *adversary* (``adversaries``) that sees all of it, the truth included, and rewrites at most ⌊εm⌋ samples, a and y alike.
 ``corrupt`` runs the last step on any data, ``make_world`` runs all four once, and ``SampleOracle`` runs them again and
-again on fresh samples, as the theorems ask. In the complex field the rows of A are the aᴴ, so ``y = |A @ x*|² + z``.
+again on fresh samples, as the theorems ask; ``make_counts`` and ``make_camera`` draw what photon counters and cameras
+read. In the complex field the rows of A are the aᴴ, so ``y = |A @ x*|² + z``.
 Adversaries think in units of the problem: responses in ‖x*‖² above the background, covariates in units of a clean one.
 So every attack means the same thing at every scale. Nothing is global: all randomness comes from the ``seed`` given.
 """
@@ -26,6 +27,7 @@ from robustphase.simulate.designs import (
     scaled_gaussian,
     signs,
 )
+from robustphase.simulate.detectors import count_photons, make_camera, make_counts, read_camera
 from robustphase.simulate.diffraction import CodedDiffraction
 from robustphase.simulate.noises import NOISES, Noise, draw_noise, lognormal, mixture, pareto, student
 from robustphase.simulate.oracle import Batch, SampleOracle
@@ -49,6 +51,7 @@ __all__ = [
     "World",
     "correlated_gaussian",
     "corrupt",
+    "count_photons",
     "draw_noise",
     "elliptical",
     "gaussian_design",
@@ -57,12 +60,15 @@ __all__ = [
     "hadamard",
     "image_signal",
     "lognormal",
+    "make_camera",
+    "make_counts",
     "make_world",
     "mixture",
     "on_off",
     "pareto",
     "phases",
     "random_signal",
+    "read_camera",
     "scaled_gaussian",
     "signs",
     "sparse_signal",

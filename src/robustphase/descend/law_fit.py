@@ -1,0 +1,207 @@
+r"""Signals and backgrounds that maximise the likelihood of readings whose noise depends on the signal.
+
+With means ``μ_j = |a_jᴴx|² + b + B_j``, a law p of clean readings (:mod:`robustphase.likelihood.laws`), a share π of bad ones
+whose law is f, and weights w of the covariates that sum to W, the merit is
+
+.. math:: M(x, b, \pi, \theta) = \frac1W \sum_j w_j \log\big[(1 - \pi)\, p(y_j; \mu_j, \theta) + \pi f(y_j)\big].
+
+Each step is one of EM with Fisher's scoring: the law says which least-squares problem has the same gradient, and a Gauss-Newton
+step of that problem moves signal and background together. A step after which M is lower is given up for a quarter of it, so
+accepted points never lower M. Laws with a variance curve hold the variances within a round and renew them between two rounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from robustphase.constants import budget, numeric
+from robustphase.descend.newton import Step, gauss_newton_step, relative_lengths, shortened
+from robustphase.likelihood.laws import Judged, Law, PoissonLaw, Readings, means_of
+from robustphase.problem import Problem, put_columns, real_unknowns, select_columns
+from robustphase.rows import project
+from robustphase.rows.passes import abs2
+from robustphase.rows.source import Array
+
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True)
+class LawFitOptions:
+    """Constants of the fit."""
+
+    passes: int = budget(40, "most steps of one round")
+    inner: int = budget(30, "most conjugate gradients in each")
+    inner_tol: float = numeric(0.01, "factor by which they lower the residual")
+    tol: float = numeric(1e-6, "relative step at which a column has settled")
+    rounding: float = numeric(1e-11, "roundings of M")
+    shrink: float = numeric(0.25, "factor between two tries of a step")
+    tries: int = budget(6, "tries until a column counts as stuck")
+    little: float = numeric(1e-3, "relative step at which a column counts as converged, settled or not")
+    rounds: int = budget(8, "most rounds in which variances are held")
+    steady: float = numeric(1e-4, "relative change of a signal between two rounds at which they are over")
+
+
+LAW_FIT = LawFitOptions()
+
+
+class LawFit(NamedTuple):
+    """Fitted signals, one per column.
+
+    Attributes
+    ----------
+    signals : ndarray of shape (n, k)
+        The signals.
+    backgrounds : ndarray of shape (k,)
+        b.
+    law : PoissonLaw or VarianceLaw
+        The fitted laws.
+    projections, means : ndarray of shape (m, k)
+        ``A x`` and μ.
+    judged : Judged
+        What the laws say of the readings.
+    merits : ndarray of shape (steps, k)
+        M of the accepted points.
+    converged : ndarray of bool, shape (k,)
+        Whether the last step was negligible.
+    """
+
+    signals: Array
+    backgrounds: Array
+    law: Law
+    projections: Array
+    means: Array
+    judged: Judged
+    merits: Array
+    converged: Array
+
+    def only(self, columns: Array) -> LawFit:
+        """Some of the columns."""
+        judged = Judged(*(part[..., columns] for part in self.judged))
+        law = self.law.only(columns)
+        chosen = [self.signals, self.backgrounds, self.projections, self.means, self.merits, self.converged]
+        signals, backgrounds, projections, means, merits, converged = (part[..., columns] for part in chosen)
+        return LawFit(signals, backgrounds, law, projections, means, judged, merits, converged)
+
+
+class Effort(NamedTuple):
+    """How far a fit is driven: steps, conjugate gradients in each, and the relative step at which it ends."""
+
+    passes: int = LAW_FIT.passes
+    inner: int = LAW_FIT.inner
+    tol: float = LAW_FIT.tol
+
+
+class _Point(NamedTuple):
+    """Where the signals are, what they predict, and what the laws say of it."""
+
+    signals: Array
+    backgrounds: Array
+    projections: Array
+    means: Array
+    judged: Judged
+
+
+def fit_law(
+    problem: Problem,
+    readings: Readings,
+    law: Law,
+    signals: Array,
+    backgrounds: Array,
+    effort: Effort | None = None,
+) -> LawFit:
+    """Fit signals, backgrounds and laws from good starts.
+
+    Parameters
+    ----------
+    problem : Problem
+        The covariates, and the largest shares of bad readings.
+    readings : Readings
+        What was read.
+    law : PoissonLaw or VarianceLaw
+        Where the laws begin.
+    signals, backgrounds : ndarray of shape (n, k) and (k,)
+        Where to begin.
+    effort : Effort, optional
+        How far to go.
+    """
+    effort = Effort() if effort is None else effort
+    if isinstance(law, PoissonLaw):
+        return fit_held(problem, readings, law, signals, backgrounds, effort)
+    law = law.held(abs2(project(problem.source, signals)))
+    fit = fit_held(problem, readings, law, signals, backgrounds, effort)
+    for _ in range(LAW_FIT.rounds):
+        last, law = fit, fit.law.held(abs2(fit.projections))
+        fit = fit_held(problem, readings, law, fit.signals, fit.backgrounds, effort)
+        if (relative_lengths(fit.signals - last.signals, fit.signals) < LAW_FIT.steady).all():
+            break
+    return fit
+
+
+def fit_held(
+    problem: Problem, readings: Readings, law: Law, signals: Array, backgrounds: Array, effort: Effort
+) -> LawFit:
+    """One round, in which the energies that variances depend on are held."""
+    m, unknowns = problem.source.shape[0], float(real_unknowns(signals))
+    least = law.least(m)
+    backgrounds = np.maximum(backgrounds, least)
+    point = _seen(problem, readings, law, signals, backgrounds)
+    mass = np.maximum(np.broadcast_to(readings.weights, point.means.shape).sum(axis=0), _TINY)
+    merits, tries = [point.judged.log_likelihood / mass], np.zeros(backgrounds.size, int)
+    step = _step(problem, point, effort, least)
+    relative = relative_lengths(step.signals, signals)
+    for _ in range(effort.passes):
+        if ((relative < effort.tol) | (tries > LAW_FIT.tries)).all():
+            break
+        fractions = LAW_FIT.shrink**tries
+        signals = point.signals + shortened(fractions * step.signals, point.signals)
+        backgrounds = np.maximum(point.backgrounds + fractions * step.backgrounds, least)
+        # The laws follow at the same time, as in generalised EM; not after a step that was given up, perhaps for their sake.
+        renewed = law.renewed(point.judged, readings, point.means, problem.levels, unknowns)
+        again = tries > 0
+        renewed = put_columns(renewed, law.only(again), again) if again.any() else renewed
+        tried = _seen(problem, readings, renewed, signals, backgrounds)
+        before, after = merits[-1], tried.judged.log_likelihood / mass
+        # Written so that a merit which is not a number counts as fallen.
+        moved = after >= before - LAW_FIT.rounding * (1 + np.abs(before))
+        tries = np.where(moved, 0, tries + 1)
+        if not moved.any():
+            continue
+        law = put_columns(law, renewed.only(moved), moved)
+        point = put_columns(point, select_columns(tried, moved), moved)
+        merits.append(np.where(moved, after, before))
+        step = _step(problem, point, effort, least)
+        relative = relative_lengths(step.signals, point.signals)
+    # What a column that is stuck would still move is little, or it has not converged.
+    converged = relative < LAW_FIT.little
+    return LawFit(
+        point.signals,
+        point.backgrounds,
+        law,
+        point.projections,
+        point.means,
+        point.judged,
+        np.stack(merits),
+        converged,
+    )
+
+
+def _seen(problem: Problem, readings: Readings, law: Law, signals: Array, backgrounds: Array) -> _Point:
+    """What the laws say of signals: one pass."""
+    projections = project(problem.source, signals)
+    means = means_of(abs2(projections), backgrounds, readings, law.least(problem.source.shape[0]))
+    return _Point(signals, backgrounds, projections, means, law.judge(readings, means))
+
+
+def _step(problem: Problem, point: _Point, effort: Effort, least: float) -> Step:
+    """Gauss-Newton steps; columns whose background rests on its bound keep it."""
+    arguments = (point.signals, point.projections, point.judged.residuals, point.judged.weights)
+    free, fixed = problem._replace(unknown_mean=True), problem._replace(unknown_mean=False)
+    step = gauss_newton_step(free, *arguments, most_inner=effort.inner, tol=LAW_FIT.inner_tol)
+    bound = (point.backgrounds <= least) & (step.backgrounds < 0)
+    if not bound.any():
+        return step
+    held = gauss_newton_step(fixed, *arguments, most_inner=effort.inner, tol=LAW_FIT.inner_tol)
+    return Step(np.where(bound, held.signals, step.signals), np.where(bound, 0.0, step.backgrounds))

@@ -1,0 +1,406 @@
+"""Answers where the noise depends on the signal: which law holds, and signals that are fitted under it.
+
+The additive engine runs first in any case: it screens the rows, and its answer is a candidate. ``noise="additive"`` ends there.
+``"poisson"`` looks for candidates of its own, since counts with many ties leave the additive engine without a start, and the most
+likely one is fitted. ``"auto"`` asks the data:
+
+- readings that are whole numbers, none below zero, with the dispersion of Poisson counts, within chance, follow that law;
+- other readings whose residuals are larger where predictions are larger, by more than chance and the bad samples could cause, get
+  a variance curve, fitted along with the signal;
+- else the additive answer stands, untouched.
+
+Bad samples may sit where they make noise look uneven. The test compares the median size of the residuals of the two halves of the
+predictions; bad samples can move a median only as far as the quantiles that their number allows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from robustphase.constants import budget, derived, numeric
+from robustphase.descend.candidate_steps import distinct_signals
+from robustphase.descend.law_fit import Effort, LawFit, fit_law
+from robustphase.initialise.law_start import law_start, shared_law_start
+from robustphase.likelihood.bad_responses import DENSITY
+from robustphase.likelihood.laws import (
+    CurvedNoise,
+    Law,
+    PoissonLaw,
+    Readings,
+    VarianceLaw,
+    bad_law,
+    censored_law,
+    marginal_law,
+)
+from robustphase.likelihood.noise_model import NOISE, NoiseModel
+from robustphase.problem import Problem, real_unknowns, response_unit
+from robustphase.rows.passes import abs2
+from robustphase.rows.source import Array
+
+NOISES = ("auto", "additive", "poisson")
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True)
+class LawEngineOptions:
+    """Constants of the choice and of the fit."""
+
+    deviations: float = derived(4.5, "standard deviations of chance that are no evidence: exceeded in one fit of 10⁵")
+    median_error: float = derived(
+        2.33, "standard deviation of the log ratio of two medians of half of m normal sizes, times sqrt(m)"
+    )
+    dispersion: float = derived(
+        0.1,
+        "relative deviation of the dispersion from one that bad counts which are not noticed may cause, at a tenth of them",
+    )
+    whole: float = derived(0.5, "share of the readings that must be counts for the law of counts to be asked for")
+    race: tuple[tuple[int, int, int], ...] = budget(
+        ((3, 4, 6), (6, 6, 3)), "steps, conjugate gradients in each, and candidates left of each stretch of the race"
+    )
+    rounding: float = numeric(
+        1e-15, "relative difference from a whole number that is rounding: a few units in the last place"
+    )
+    numbers: int = budget(1 << 23, "numbers in an array of samples times signals: more signals are fitted in groups")
+    apart: float = derived(0.1, "relative distance below which two candidates are the same")
+    broad_columns: int = budget(8, "most signals that all get candidates of their own")
+
+
+LAW_ENGINE = LawEngineOptions()
+
+
+class Detector(NamedTuple):
+    """What is known of how the responses were read.
+
+    Attributes
+    ----------
+    noise : {"auto", "additive", "poisson"}
+        The law.
+    censored : ndarray of bool, shape (m, p), optional
+        Responses that say "at least that".
+    offsets : ndarray of shape (m, 1), optional
+        Known background, which was taken away from the responses.
+    drifting : bool, default=False
+        Whether gain and background may drift over the rows.
+    """
+
+    noise: str = "additive"
+    censored: Array | None = None
+    offsets: Array | None = None
+    drifting: bool = False
+
+    def only(self, columns: Array) -> Detector:
+        """What is known of some of the signals."""
+        censored = self.censored
+        return self if censored is None else self._replace(censored=censored[:, columns])
+
+
+class Lawful(NamedTuple):
+    """Answers under a law, one column for each signal.
+
+    Attributes
+    ----------
+    signals : ndarray of shape (n, p)
+        The answers.
+    backgrounds : ndarray of shape (p,)
+        Constant parts of the means.
+    noise : CurvedNoise
+        The fitted laws.
+    clean : ndarray of shape (m, p)
+        Probabilities to be clean, times the weights of the covariates.
+    weights, scores, slopes : ndarray of shape (m, p)
+        Weights of the last least-squares problem, and score and minus its derivative by the mean.
+    predictions : ndarray of shape (m, p)
+        ``|A x|²``.
+    converged : ndarray of bool, shape (p,)
+        Whether the fit settled.
+    """
+
+    signals: Array
+    backgrounds: Array
+    noise: CurvedNoise
+    clean: Array
+    weights: Array
+    scores: Array
+    slopes: Array
+    predictions: Array
+    converged: Array
+
+    def times(self, units: Array) -> Lawful:
+        """The same where the responses were divided by these units."""
+        noise = self.noise
+        return self._replace(
+            signals=self.signals * np.sqrt(units),
+            backgrounds=self.backgrounds * units,
+            noise=noise._replace(scales=noise.scales * units, read=noise.read * units**2, shot=noise.shot * units),
+            weights=self.weights / units**2,
+            scores=self.scores / units,
+            slopes=self.slopes / units**2,
+            predictions=self.predictions * units,
+        )
+
+
+class Answer(NamedTuple):
+    """The additive answer: signals (n, p), backgrounds (p,), noise, weights of the samples and ``|A x|²`` (m, p)."""
+
+    signals: Array
+    backgrounds: Array
+    noise: NoiseModel
+    weights: Array
+    predictions: Array
+
+    def only(self, columns: Array) -> Answer:
+        """Some of the answers."""
+        return Answer(
+            self.signals[:, columns],
+            self.backgrounds[columns],
+            self.noise.only(columns),
+            self.weights[:, columns],
+            self.predictions[:, columns],
+        )
+
+    def over(self, units: Array) -> Answer:
+        """The same in other units of the responses."""
+        return Answer(
+            self.signals / np.sqrt(units),
+            self.backgrounds / units,
+            self.noise._replace(scales=self.noise.scales / units),
+            self.weights,
+            self.predictions / units,
+        )
+
+
+def lawful_answer(problem: Problem, answer: Answer, detector: Detector, *, seed: int = 0) -> Lawful | None:
+    """The answer under the law that was asked for or that the data show; None where the additive answer stands.
+
+    All signals were read by one detector, so the law is that of most of them; where memory has room for some at a time, that
+    of most of the first ones.
+
+    Parameters
+    ----------
+    problem : Problem
+        The samples, with all columns.
+    answer : Answer
+        What the additive engine found, in the units of the responses.
+    detector : Detector
+        What is known of the readings.
+    seed : int, default=0
+        For first guesses and subsamples.
+    """
+    m, p = problem.responses.shape
+    if p == 1 and _constant(problem):
+        return None
+    size = max(1, LAW_ENGINE.numbers // m)
+    found: list[Lawful] = []
+    which: str | None = None
+    for low in range(0, p, size):
+        columns = np.arange(low, min(low + size, p))
+        one = problem.only(columns), answer.only(columns), detector.only(columns)
+        which, part = _answer_of(*one, which, seed)
+        if part is None:
+            return None
+        found.append(part)
+    return found[0] if len(found) == 1 else _joined(found)
+
+
+def _answer_of(
+    problem: Problem, answer: Answer, detector: Detector, which: str | None, seed: int
+) -> tuple[str | None, Lawful | None]:
+    """The law of these columns, if it is not known yet, and their answers."""
+    if which is None and detector.noise == "additive" and detector.censored is None:
+        return None, None
+    asked = detector.noise == "poisson" or which == "poisson"
+    if which != "curve" and (asked or (detector.noise == "auto" and _all_counts(as_read(problem, detector)))):
+        counted = as_read(problem, detector)
+        readings = _readings(counted, detector, _offsets(counted, detector), counts=True)
+        fit, readings = _fit_counts(counted, readings, answer, seed)
+        if asked or _dispersed_as_counts(counted, readings, fit):
+            return "poisson", _lawful(readings, fit)
+    if which == "curve" or detector.censored is not None or _uneven(problem, answer):
+        offsets = _offsets(problem, detector) / problem.units
+        shifted = problem._replace(responses=problem.responses + offsets)
+        readings = _readings(shifted, detector, offsets, counts=False)
+        fit = _fit_curve(shifted, readings, answer.over(problem.units), curved=detector.noise != "additive")
+        return "curve", _lawful(readings, fit).times(problem.units)
+    return None, None
+
+
+def _joined(parts: list[Lawful]) -> Lawful:
+    noise = CurvedNoise(*(np.concatenate(fields) for fields in zip(*(part.noise for part in parts), strict=True)))
+    joined = {
+        name: np.concatenate([getattr(part, name) for part in parts], axis=-1)
+        for name in Lawful._fields
+        if name != "noise"
+    }
+    return Lawful(noise=noise, **joined)
+
+
+def as_read(problem: Problem, detector: Detector) -> Problem:
+    """The problem with its responses as they were read, background and all."""
+    raw = problem.responses * problem.units + _offsets(problem, detector)
+    # Scaling and back leaves roundings, and a count is a whole number.
+    near = np.rint(raw)
+    raw = np.where(np.abs(raw - near) <= LAW_ENGINE.rounding * np.abs(near), near, raw)
+    return problem._replace(responses=raw, units=np.ones(raw.shape[1]))
+
+
+def _offsets(problem: Problem, detector: Detector) -> Array:
+    return np.zeros((problem.source.shape[0], 1)) if detector.offsets is None else detector.offsets
+
+
+def _readings(problem: Problem, detector: Detector, offsets: Array, *, counts: bool) -> Readings:
+    used = np.broadcast_to(problem.weights > 0, problem.responses.shape)
+    law = marginal_law(problem.responses, used, counts=counts)
+    censored = detector.censored
+    if censored is not None:
+        law = censored_law(law, problem.responses, used, censored)
+    return Readings(problem.responses, problem.weights, censored, offsets, law)
+
+
+def _all_counts(problem: Problem) -> bool:
+    """Whether all readings that can be used are whole numbers, and next to none below zero."""
+    y = problem.responses[np.broadcast_to(problem.weights > 0, problem.responses.shape)]
+    return bool(y.size and np.mean((y == np.rint(y)) & (y >= 0)) >= 1 - float(problem.levels.max()))
+
+
+def _constant(problem: Problem) -> bool:
+    """Whether the readings hold one value only, as those of a dead pixel: no law has anything to explain there."""
+    y = problem.responses[np.broadcast_to(problem.weights > 0, problem.responses.shape)]
+    return bool(y.size == 0 or np.ptp(y) == 0)
+
+
+def _fit_counts(problem: Problem, readings: Readings, answer: Answer, seed: int) -> tuple[LawFit, Readings]:
+    """The most likely candidate of each column, fitted to the end, twice: then the law of bad counts is known."""
+    p = problem.responses.shape[1]
+    mixing = np.broadcast_to(problem.levels / 2, (p,))
+    if p > LAW_ENGINE.broad_columns:
+        signals, backgrounds = _better_start(problem, readings, answer, seed)
+    else:
+        found = [_raced(problem, readings, answer, column, seed) for column in range(p)]
+        signals, backgrounds = (np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
+    fit = fit_law(problem, readings, PoissonLaw(mixing), signals, backgrounds)
+    doubts = (1 - fit.judged.clean) * readings.weights
+    marginal = readings.bad
+    law = bad_law(marginal, readings.responses, doubts, counts=True)
+    if readings.censored is not None:
+        law = np.where(readings.censored, marginal, law)
+    readings = readings._replace(bad=law)
+    return fit_law(problem, readings, fit.law, fit.signals, fit.backgrounds), readings
+
+
+def _better_start(problem: Problem, readings: Readings, answer: Answer, seed: int) -> tuple[Array, Array]:
+    """For every one of many columns the more likely of two candidates: one from common passes, and the additive answer."""
+    law = PoissonLaw(problem.levels / 2)
+    steps, inner, _ = LAW_ENGINE.race[-1]
+    shared = shared_law_start(problem, readings, law, seed=seed)
+    first = fit_law(problem, readings, law, *shared, Effort(steps, inner))
+    there = np.linalg.norm(answer.signals, axis=0) > 0
+    signals = np.where(there, answer.signals, shared[0])
+    backgrounds = np.where(there, np.maximum(answer.backgrounds, 0.0), shared[1])
+    second = fit_law(problem, readings, law, signals, backgrounds, Effort(steps, inner))
+    better = second.merits[-1] > first.merits[-1]
+    return np.where(better, second.signals, first.signals), np.where(better, second.backgrounds, first.backgrounds)
+
+
+def _raced(problem: Problem, readings: Readings, answer: Answer, column: int, seed: int) -> tuple[Array, Array]:
+    """The most likely candidate of one column: (n, 1) and (1,)."""
+    chosen = np.array([column])
+    one, read = problem.only(chosen), readings.only(chosen)
+    mixing = one.levels / 2
+    signals, backgrounds = law_start(one, read, PoissonLaw(mixing), seed=seed)
+    if np.any(answer.signals[:, column]):
+        signals = np.hstack((answer.signals[:, chosen], signals))
+        backgrounds = np.concatenate((np.maximum(answer.backgrounds[chosen], 0.0), backgrounds))
+    for steps, inner, left in LAW_ENGINE.race:
+        law = PoissonLaw(np.broadcast_to(mixing, backgrounds.shape))
+        fit = fit_law(one, read, law, signals, backgrounds, Effort(steps, inner))
+        best = distinct_signals(fit.signals, fit.merits[-1], left, LAW_ENGINE.apart)
+        signals, backgrounds = fit.signals[:, best], fit.backgrounds[best]
+    law = PoissonLaw(np.broadcast_to(mixing, backgrounds.shape))
+    fit = fit_law(one, read, law, signals, backgrounds)
+    winner = [int(np.argmax(fit.merits[-1]))]
+    return fit.signals[:, winner], fit.backgrounds[winner]
+
+
+def _dispersed_as_counts(problem: Problem, readings: Readings, fit: LawFit) -> bool:
+    """Whether the squared residuals of counts are their means on average, for most of the columns."""
+    seen = fit.judged.clean * readings.weights
+    if readings.censored is not None:
+        seen = seen * ~readings.censored
+    mass = np.maximum(seen.sum(axis=0), 1.0)
+    squares = (readings.responses - fit.means) ** 2 / fit.means
+    free = np.maximum(1 - real_unknowns(fit.signals) / mass, 0.5)
+    dispersion = (seen * squares).sum(axis=0) / mass / free
+    # (y − μ)²/μ has the variance 2 + 1/μ.
+    error = np.sqrt((seen * (2 + 1 / fit.means)).sum(axis=0) / mass / mass)
+    allowed = LAW_ENGINE.dispersion * problem.levels / 0.1 + LAW_ENGINE.deviations * error
+    return bool(np.mean(np.abs(dispersion - 1) <= allowed) > 0.5)
+
+
+def _uneven(problem: Problem, answer: Answer) -> bool:
+    """Whether the noise of most columns depends on the prediction, beyond chance and what bad samples could do."""
+    m = problem.source.shape[0]
+    predictions = answer.predictions
+    residuals = problem.responses * problem.units - predictions - answer.backgrounds
+    votes = []
+    for column in range(predictions.shape[1]):
+        used = np.broadcast_to(problem.weights > 0, predictions.shape)[:, column]
+        mu, sizes = predictions[used, column], np.abs(residuals[used, column])
+        bad = 1.0 - float((answer.weights[used, column] >= 0.5).mean())
+        half = mu > np.median(mu)
+        low, high = np.median(sizes[~half]), np.median(sizes[half])
+        votes.append(low > 0 and np.log(high / low) > _most_uneven(sizes, bad, m))
+    return bool(np.mean(votes) > 0.5)
+
+
+def _most_uneven(sizes: Array, bad: float, m: int) -> float:
+    """Largest log ratio of the medians of two halves that even noise with this share of bad samples explains."""
+    share = min(2 * bad, 0.49)
+    middle = np.median(sizes)
+    raised, lowered = np.quantile(sizes, (0.5 / (1 - share), (0.5 - share) / (1 - share)))
+    ratio = max(raised / max(middle, _TINY), middle / max(lowered, _TINY))
+    return float(np.log(ratio)) + LAW_ENGINE.deviations * LAW_ENGINE.median_error / float(np.sqrt(m))
+
+
+def _fit_curve(problem: Problem, readings: Readings, answer: Answer, *, curved: bool) -> LawFit:
+    """Signal and variance curve together, from the additive answer."""
+    p = problem.responses.shape[1]
+    noise = answer.noise._replace(
+        scales=np.ones(p),
+        tails=np.full(p, NOISE.lightest),
+        log_skews=np.zeros(p),
+        mixing=np.clip(answer.noise.mixing, NOISE.least_share, np.maximum(problem.levels, NOISE.least_share)),
+    )
+    power = np.maximum(abs2(answer.signals).sum(axis=0), _TINY)
+    squared = np.maximum(answer.noise.scales, _TINY) ** 2
+    # Each part as large as the others where readings are typical; a part that begins with zero stays there.
+    curve = (
+        np.stack((squared, squared / power, squared / power**2)) / 3
+        if curved
+        else np.stack((squared, 0 * squared, 0 * squared))
+    )
+    law: Law = VarianceLaw(noise, curve, answer.predictions)
+    floor = DENSITY.floor / np.array([response_unit(y) for y in problem.responses.T])
+    readings = readings._replace(bad=np.where(_censored(readings), readings.bad, np.maximum(readings.bad, floor)))
+    return fit_law(problem, readings, law, answer.signals, answer.backgrounds)
+
+
+def _censored(readings: Readings) -> Array:
+    return np.zeros((1, 1), bool) if readings.censored is None else readings.censored
+
+
+def _lawful(readings: Readings, fit: LawFit) -> Lawful:
+    judged = fit.judged
+    return Lawful(
+        fit.signals,
+        fit.backgrounds,
+        fit.law.as_model(abs2(fit.projections), fit.backgrounds, readings),
+        judged.clean * readings.weights,
+        judged.weights,
+        judged.weights * judged.residuals,
+        fit.law.slopes(judged, readings, fit.means),
+        abs2(fit.projections),
+        fit.converged,
+    )
