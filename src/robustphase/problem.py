@@ -35,6 +35,21 @@ class ProblemOptions:
 PROBLEM = ProblemOptions()
 
 
+class Grouping(NamedTuple):
+    """Rows that are good or bad together.
+
+    Attributes
+    ----------
+    codes : ndarray of int, shape (m,)
+        Group of every row, a number from 0 to ``size`` − 1.
+    size : int
+        Number of groups.
+    """
+
+    codes: Array
+    size: int
+
+
 class Problem(NamedTuple):
     """Screened samples.
 
@@ -54,6 +69,8 @@ class Problem(NamedTuple):
         Units of the responses.
     unknown_mean : bool
         Whether backgrounds are fitted.
+    groupings : tuple of Grouping
+        Which rows share evidence.
     """
 
     source: RowSource
@@ -63,6 +80,7 @@ class Problem(NamedTuple):
     levels: Array
     units: Array
     unknown_mean: bool
+    groupings: tuple[Grouping, ...] = ()
 
     def only(self, columns: Array) -> Problem:
         """The problem of some of the signals; all, where one column serves every candidate."""

@@ -12,9 +12,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from robustphase.descend.robust_gradient import robust_descent
 from robustphase.estimator.fitting import Fitted, Settings, certified, fit, noise_means
+from robustphase.estimator.groups import Labelled, check_groups, group_weights
 from robustphase.estimator.history import Clock, Iteration, certificate_record, step_record
 from robustphase.estimator.inputs import (
     as_seed,
+    check_groups_use,
     check_many_use,
     check_operator_use,
     check_parameters,
@@ -25,7 +27,7 @@ from robustphase.estimator.inputs import (
 from robustphase.estimator.standard_errors import FittedModel, sandwich
 from robustphase.estimator.streaming import batch_step
 from robustphase.initialise.start import whitened
-from robustphase.likelihood import NoiseModel
+from robustphase.likelihood import GroupEvidence, NoiseModel
 from robustphase.problem import KEPT
 from robustphase.recover import Recovery
 from robustphase.recover.model_check import ModelCheck, ModelWarning
@@ -101,6 +103,16 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         noise mean is zero; for skewed noise the two differ.
     covariate_weights_ : ndarray of shape (m,)
         Weight of every row of ``A`` alone, whatever its response; after ``partial_fit``, of the last batch.
+    row_weights_ : ndarray of shape (m,)
+        For p > 1 signals: probability of every row of ``A`` to be good, from the responses of all signals together. It is part
+        of ``weights_``.
+    group_weights_ : ndarray of shape (G,), or tuple of them
+        With ``groups``: probability of every group to be good, in the order of ``groups_``. It is part of ``weights_``.
+    groups_ : ndarray of shape (G,), or tuple of them
+        With ``groups``: the distinct labels.
+    group_evidence_ : GroupEvidence or None, or tuple of them
+        With ``groups``: weights, log odds, widths of the residuals over the noise and sizes of the groups. None where no group
+        stands out from the others.
     certificate_ : float
         Radius around ``signal_``, relative to its norm, that the robust gradient vouches for at the level used. NaN for a
         linear operator.
@@ -125,7 +137,8 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     **Many signals.** If ``y`` has p > 1 columns, every pass over the covariates serves all p signals. The rows of ``A`` are
-    screened once, everything else is each signal's own: ``signal_`` and ``initial_signal_`` have shape (p, n), ``weights_``,
+    screened once, and a row whose responses contradict many signals is bad for all (``row_weights_``); where none does,
+    everything else is each signal's own: ``signal_`` and ``initial_signal_`` have shape (p, n), ``weights_``,
     ``residual_weights_`` and ``covariate_weights_`` (m, p), and ``noise_mean_``, ``noise_scale_``, ``residual_centre_``,
     ``contamination_``, ``certificate_``, ``converged_`` and the fields of ``noise_model_`` have p entries.
 
@@ -193,11 +206,15 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     model_check_: ModelCheck | tuple[ModelCheck, ...]
     n_features_in_: int
     batches_seen_: int
+    row_weights_: Array
+    groups_: Array | tuple[Array, ...]
+    group_weights_: Array | tuple[Array, ...]
+    group_evidence_: GroupEvidence | tuple[GroupEvidence | None, ...] | None
     residual_centre_: float
     _law_fitted: bool
     _seed: int
 
-    def fit(self, A: Any, y: Any) -> RobustPhaseRetrieval:
+    def fit(self, A: Any, y: Any, groups: Any = None) -> RobustPhaseRetrieval:
         """Recover the signal behind ``y ≈ |A x|²``.
 
         Parameters
@@ -206,6 +223,10 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Covariates; complex rows are the ``aᴴ``. The rows of an operator are trusted.
         y : array-like of shape (m,) or (m, p)
             Responses. With p > 1 columns, p signals behind the same covariates are recovered together.
+        groups : array-like of shape (m,) or (m, g), optional
+            Labels (integers, strings, anything that can be hashed) of samples that are good or bad together, such as the frame
+            a reading belongs to; several columns for several ways to go bad together, such as frame and pixel. Single bad
+            samples are found besides.
 
         Returns
         -------
@@ -219,6 +240,9 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_operator_use(self, samples)
         if samples.responses.ndim == 2:
             check_many_use(self)
+        labelled = check_groups(groups, samples.source.shape[0])
+        if labelled:
+            check_groups_use(self)
         clock = clock.moved_to(samples.source) if samples.source is not source else clock
         start = check_start(self.init, samples.source)
         back, (samples, size) = None, in_ordinary_units(samples)
@@ -231,8 +255,9 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             start = start if start is None else np.linalg.solve(back, start)
         self.history_ = []
         with single_threaded_blas():
-            fitted = fit(samples, start, self._settings(level), clock, self._note)
+            fitted = fit(samples, start, self._settings(level, labelled), clock, self._note)
         self._copy(fitted, back, size, one=samples.responses.ndim == 1)
+        self._copy_groups(labelled, fitted.recovery.shared)
         self.batches_seen_ = 1
         self.n_iter_ = len(self.history_)
         if fitted.message:
@@ -323,6 +348,27 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         flags: Array = self.weights_ < threshold
         return flags
 
+    def flag_groups(self, threshold: float = KEPT) -> Any:
+        """Which groups of the last fit were treated as bad.
+
+        Parameters
+        ----------
+        threshold : float, default=0.5
+            Flag groups with a weight below it.
+
+        Returns
+        -------
+        ndarray of bool, shape (G,), or tuple of them
+            In the order of ``groups_``: ``model.groups_[model.flag_groups()]`` are the labels of bad groups. A tuple for several
+            columns of labels.
+        """
+        check_is_fitted(self, "weights_")
+        if not hasattr(self, "group_weights_"):
+            raise ValueError("the last fit knew of no groups. Pass their labels: fit(A, y, groups=labels).")
+        if isinstance(self.group_weights_, tuple):
+            return tuple(weights < threshold for weights in self.group_weights_)
+        return self.group_weights_ < threshold
+
     def standard_errors(self, A: Any, y: Any) -> Array:
         """Standard errors of the entries of ``signal_``, by the sandwich formula.
 
@@ -380,7 +426,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         validate_data(self, _named(A, source), reset=reset, skip_check_array=True)
         return samples
 
-    def _settings(self, level: float | str) -> Settings:
+    def _settings(self, level: float | str, labelled: tuple[Labelled, ...] = ()) -> Settings:
         names = (
             "noise_mean",
             "init",
@@ -393,7 +439,12 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             "tol",
             "whiten",
         )
-        return Settings(contamination=level, seed=self._seed, **{name: getattr(self, name) for name in names})
+        return Settings(
+            contamination=level,
+            seed=self._seed,
+            groupings=tuple(one.grouping for one in labelled),
+            **{name: getattr(self, name) for name in names},
+        )
 
     def _copy(self, fitted: Fitted, back: Array | None, size: float, *, one: bool) -> None:
         """Take over what was found, in the units of the rows; for one signal without the axis of the signals."""
@@ -418,6 +469,21 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.noise_scale_ = plain(found.noise.scales)
         self.converged_, self._law_fitted = plain(fitted.converged), self.polish
         self.model_check_ = fitted.checks[0] if one else fitted.checks
+
+    def _copy_groups(self, labelled: tuple[Labelled, ...], shared: tuple[GroupEvidence | None, ...]) -> None:
+        """Take over what was found of rows and groups; what an earlier fit knew of them is forgotten."""
+        for name in ("row_weights_", "groups_", "group_weights_", "group_evidence_"):
+            self.__dict__.pop(name, None)
+        if self.signal_.ndim == 2:
+            rows = shared[len(labelled)]
+            self.row_weights_ = np.ones(len(self.weights_)) if rows is None else rows.weights
+        if labelled:
+            evidence = shared[: len(labelled)]
+            weights = tuple(group_weights(one, seen) for one, seen in zip(labelled, evidence, strict=True))
+            names = tuple(one.names for one in labelled)
+            single = len(labelled) == 1
+            self.groups_, self.group_weights_ = (names[0], weights[0]) if single else (names, weights)
+            self.group_evidence_ = evidence[0] if single else evidence
 
     def _averaged_step(self, samples: Samples, level: float, settings: Settings, clock: Clock) -> None:
         """A step on a fresh batch, averaged with all earlier ones."""

@@ -31,7 +31,7 @@ from robustphase.likelihood import initial_model
 from robustphase.means import MeanResult
 from robustphase.means.estimate import confident_level
 from robustphase.population import paper_step
-from robustphase.problem import kept
+from robustphase.problem import Grouping, kept
 from robustphase.recover import Recovery, recover
 from robustphase.recover.certificate import Answers, Certificates, certify
 from robustphase.recover.model_check import CHECKS, ModelCheck, Told, certificate_factor, check_model, sampling_error
@@ -63,6 +63,7 @@ class Settings:
     tol: float
     whiten: bool
     seed: int
+    groupings: tuple[Grouping, ...] = ()
 
     @property
     def unknown_mean(self) -> bool:
@@ -380,6 +381,7 @@ def _run_engine(
         start=start,
         with_polish=settings.polish if polish is None else polish,
         seed=settings.seed,
+        groupings=settings.groupings,
     )
 
 

@@ -27,16 +27,18 @@ from robustphase.initialise.start import (
     shared_start,
     unusual_directions,
 )
-from robustphase.likelihood import NoiseModel, classify, compare, initial_model
+from robustphase.likelihood import GroupEvidence, NoiseModel, classify, compare, initial_model
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
-from robustphase.problem import PROBLEM, Candidates, Problem, kept, put_columns
+from robustphase.problem import PROBLEM, Candidates, Grouping, Problem, kept, put_columns
 from robustphase.recover.second_opinion import contradicted, second_opinions
 from robustphase.recover.selection import Selected, select
 from robustphase.rows import OperatorRows
 from robustphase.rows.source import Array
 from robustphase.rows.threads import allowed_threads, run_in_threads, single_threaded_blas
 from robustphase.validation import Samples
+
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,8 @@ class Recovery:
         Weights of the last least-squares problem, and the probabilities to be clean that they came from.
     history : tuple of Stage
         What was done.
+    shared : tuple of GroupEvidence or None
+        What was found of the groups of each grouping; None where all are good.
     """
 
     signals: Array
@@ -131,6 +135,7 @@ class Recovery:
     residual_weights: Array = field(repr=False)
     probabilities: Array = field(repr=False)
     history: tuple[Stage, ...] = ()
+    shared: tuple[GroupEvidence | None, ...] = ()
 
     @property
     def signal(self) -> Array:
@@ -143,7 +148,8 @@ class Recovery:
         changed: dict[str, Any] = {
             name: put_columns(getattr(self, name), getattr(other, name), columns) for name in _PER_SIGNAL
         }
-        return replace(self, **changed)
+        # Groups are what the majority of the signals say they are.
+        return replace(self, shared=other.shared if _most(columns) else self.shared, **changed)
 
     def joined(self, other: Recovery) -> Recovery:
         """These answers, then the others."""
@@ -153,10 +159,11 @@ class Recovery:
             for name in _PER_SIGNAL
             if name != "noise"
         }
-        return replace(self, noise=noise, **joined)
+        shared = tuple(_joined_evidence(*pair) for pair in zip(self.shared, other.shared, strict=True))
+        return replace(self, noise=noise, shared=shared, **joined)
 
 
-_PER_SIGNAL = tuple(name for name in Recovery.__dataclass_fields__ if name != "history")
+_PER_SIGNAL = tuple(name for name in Recovery.__dataclass_fields__ if name not in ("history", "shared"))
 
 
 class _History:
@@ -189,6 +196,7 @@ def recover(
     start: Array | None = None,
     with_polish: bool = True,
     seed: int = 0,
+    groupings: tuple[Grouping, ...] = (),
 ) -> Recovery:
     """Recover the signals behind checked samples.
 
@@ -206,6 +214,8 @@ def recover(
         Do the last, efficient step.
     seed : int, default=0
         For first guesses and subsamples.
+    groupings : tuple of Grouping, optional
+        Rows that are good or bad together. With p > 1 signals the p responses of a row are a group besides, the last grouping.
     """
     size = 1.0
     if isinstance(samples.source, OperatorRows):
@@ -220,18 +230,63 @@ def recover(
         problem, screen = screened_problem(
             samples, contamination, unknown_mean=unknown_mean, thorough=not lazy, seed=seed
         )
+        problem = problem._replace(groupings=(*groupings, *_rows_as_groups(problem)))
         starts = None if start is None else start[:, np.newaxis]
         found = _in_groups(problem, starts, screen, run)
         more = found.contaminations > PROBLEM.auto_level
         if isinstance(contamination, str) and more.any():
             levels = np.minimum(found.contaminations[more] + ENGINE.auto_margin, ENGINE.auto_most)
             weights = problem._replace(weights=found.covariate_weights)
-            found = found.put(more, _in_groups(weights.only(more)._replace(levels=levels), starts, False, run))
+            again = weights.only(more)._replace(levels=levels)
+            told = again if _most(more) else _told(again, found.shared)
+            found = found.put(more, _untold(again, _in_groups(told, starts, False, run)))
     return replace(
         found,
         signals=found.signals / size,
         initial_signals=found.initial_signals / size,
         history=tuple(run.history.stages),
+    )
+
+
+def _rows_as_groups(problem: Problem) -> tuple[Grouping, ...]:
+    """Behind several signals each row is a group of its responses."""
+    m, p = problem.responses.shape
+    return (Grouping(np.arange(m), m),) if p > 1 else ()
+
+
+def _most(columns: Array) -> bool:
+    return bool(2 * columns.sum() > columns.size)
+
+
+def _told(problem: Problem, evidence: tuple[GroupEvidence | None, ...]) -> Problem:
+    """The problem of some of the signals, with what all of them say of the groups."""
+    weights = problem.weights
+    for (codes, _), one in zip(problem.groupings, evidence, strict=True):
+        weights = weights if one is None else weights * one.weights[codes, np.newaxis]
+    return problem._replace(weights=weights)
+
+
+def _untold(problem: Problem, found: Recovery) -> Recovery:
+    """The answers, with weights of the covariates that know nothing of groups."""
+    return replace(found, covariate_weights=np.broadcast_to(problem.weights, found.weights.shape))
+
+
+def _joined_evidence(one: GroupEvidence | None, other: GroupEvidence | None) -> GroupEvidence | None:
+    """What two sets of signals say of the same groups: independent evidence."""
+    if one is None or other is None:
+        return one if other is None else other
+    # Odds of being bad multiply, and the share of bad groups that is in both of them counts once.
+    logits = [np.log(np.maximum(1 - w, _TINY)) - np.log(np.maximum(w, _TINY)) for w in (one.weights, other.weights)]
+    prior = float(np.median(logits[0] - one.log_odds))
+    weights = 1 / (1 + np.exp(np.clip(logits[0] + logits[1] - prior, -700, 700)))
+    sizes = one.sizes + other.sizes
+    shares = one.sizes / np.maximum(sizes, 1)
+    return GroupEvidence(
+        weights,
+        one.log_odds + other.log_odds,
+        np.exp(shares * np.log(one.widths) + (1 - shares) * np.log(other.widths)),
+        shares * one.bad_shares + (1 - shares) * other.bad_shares,
+        sizes,
     )
 
 
@@ -309,7 +364,9 @@ def _recover_shared(problem: Problem, run: _Run) -> Recovery:
     suspicious |= first.strengths < ENGINE.above_chance * first.chance
     suspicious |= left.strengths > np.maximum(ENGINE.left_over * first.strengths, ENGINE.above_chance * left.chance)
     if suspicious.any():
-        found = found.put(suspicious, _recover_broad(problem.only(suspicious), None, False, run))
+        again = problem.only(suspicious)
+        told = again if _most(suspicious) else _told(again, found.shared)
+        found = found.put(suspicious, _untold(again, _recover_broad(told, None, False, run)))
     return found
 
 
@@ -343,6 +400,7 @@ def _fit_with_evidence(
         covariate_weights=np.broadcast_to(problem.weights, weights.shape),
         residual_weights=fit.weights * fitted.weights,
         probabilities=fit.clean * fitted.weights,
+        shared=(None,) * len(problem.groupings) if fit.shared is None else fit.shared.evidence,
     ), fit
 
 
@@ -387,7 +445,7 @@ def _together(winners: list[Candidates]) -> Candidates:
 def _classified(problem: Problem, fitted: Problem, fit: LikelihoodFit) -> Array:
     """Probabilities to be clean, with the bad samples of each signal counted, times the weights of the covariates."""
     p, clean = fit.converged.size, np.empty_like(fit.residuals)
-    counting = problem.floored(DENSITY.low_floor)._replace(weights=fitted.weights)
+    counting = problem.floored(DENSITY.low_floor)._replace(weights=fitted.weights, levels=fitted.levels)
 
     def count(lows: range) -> None:
         for low in lows:
@@ -430,4 +488,5 @@ def _as_selected(problem: Problem, winners: list[Selected], initial: list[Array]
         covariate_weights=np.broadcast_to(problem.weights, weights.shape),
         residual_weights=irls * problem.weights,
         probabilities=weights,
+        shared=(None,) * len(problem.groupings),
     )
