@@ -46,6 +46,7 @@ STAGES = (
     "descend.candidate_steps.STEPS",
     "descend.objective.OBJECTIVE",
     "descend.shared_weights.SHARING",
+    "descend.amplitude_flow.AMPLITUDE",
     "descend.likelihood_fit.FIT",
     "descend.consistency.CONSISTENCY",
     "recover.selection.SELECTION",

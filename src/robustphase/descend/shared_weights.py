@@ -91,7 +91,9 @@ def shared_weights(problem: Problem, fit: Judged, last: Shared | None = None) ->
     # A fit bounds the share of single bad responses by the stated contamination; where there are more, they are no groups.
     doubts = (weights * (1 - fit.clean)).sum(axis=0) / np.maximum(weights.sum(axis=0), _TINY)
     noise = fit.noise._replace(mixing=np.clip(doubts, fit.noise.mixing, 1 - SHARED.shares[0]))
-    likelihoods = row_likelihoods(fit.residuals, fit.spreads, problem.density, problem.weights, noise)
+    # Residuals of samples that the fit followed are shorter than the noise, those of the others longer, by the same variance.
+    spreads = fit.spreads if last is None else fit.spreads * (2 * last.weights - 1)[:, np.newaxis]
+    likelihoods = row_likelihoods(fit.residuals, spreads, problem.density, problem.weights, noise)
     sizes = np.broadcast_to(problem.weights, fit.residuals.shape).sum(axis=1)
     most = float(np.max(problem.levels))
     kept = [shared.weights] * len(problem.groupings)

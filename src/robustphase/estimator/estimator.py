@@ -113,6 +113,9 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     group_evidence_ : GroupEvidence or None, or tuple of them
         With ``groups``: weights, log odds, widths of the residuals over the noise and sizes of the groups. None where no group
         stands out from the others.
+    unseen_ : ndarray of bool, shape (n,)
+        For a linear operator whose columns have very different energies: the unknowns that get hardly any, stay near where they
+        started and should not be believed.
     certificate_ : float
         Radius around ``signal_``, relative to its norm, that the robust gradient vouches for at the level used. NaN for a
         linear operator.
@@ -147,6 +150,9 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     checked**: bad responses, heavy tails and a background are withstood, a wrong operator is not. There is no
     ``certificate_`` (NaN), since its radius rests on the curvature of Gaussian designs and on single rows; and ``whiten``,
     ``step="paper"``, ``batches``, ``partial_fit`` and the starts ``"mean"``, ``"covariance"`` and ``"spectral"`` are refused.
+    Where the columns of the operator have very different energies (an attribute ``column_energies``, or probed), the fit is a
+    descent on amplitudes with that illumination as its preconditioner, from ``init`` or from the same number everywhere;
+    ``unseen_`` names the unknowns in the dark.
 
     Examples
     --------
@@ -207,6 +213,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     batches_seen_: int
     row_weights_: Array
+    unseen_: Array
     groups_: Array | tuple[Array, ...]
     group_weights_: Array | tuple[Array, ...]
     group_evidence_: GroupEvidence | tuple[GroupEvidence | None, ...] | None
@@ -258,6 +265,8 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             fitted = fit(samples, start, self._settings(level, labelled), clock, self._note)
         self._copy(fitted, back, size, one=samples.responses.ndim == 1)
         self._copy_groups(labelled, fitted.recovery.shared)
+        if fitted.recovery.unseen is not None:
+            self.unseen_ = fitted.recovery.unseen
         self.batches_seen_ = 1
         self.n_iter_ = len(self.history_)
         if fitted.message:
@@ -472,7 +481,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _copy_groups(self, labelled: tuple[Labelled, ...], shared: tuple[GroupEvidence | None, ...]) -> None:
         """Take over what was found of rows and groups; what an earlier fit knew of them is forgotten."""
-        for name in ("row_weights_", "groups_", "group_weights_", "group_evidence_"):
+        for name in ("unseen_", "row_weights_", "groups_", "group_weights_", "group_evidence_"):
             self.__dict__.pop(name, None)
         if self.signal_.ndim == 2:
             rows = shared[len(labelled)]

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
 
 from robustphase.constants import budget, derived, numeric
 from robustphase.likelihood.noise_model import NOISE, NoiseModel
@@ -35,13 +36,14 @@ class SharedOptions:
     """Constants of the shared evidence."""
 
     spacing: float = numeric(float(np.log(2) / 2), "step of the logarithm of the widths that are compared")
+    finer: int = numeric(4, "widths between two of these, at which likelihoods are interpolated: they are smooth")
     narrowest: int = numeric(-3, "steps down to the narrowest width: a good group may be quieter than the others")
     widest: int = numeric(10, "steps up to the widest: at 32 times the noise nearly all responses count as bad instead")
     shares: tuple[float, float] = derived(
         (0.5, 0.95), "shares of bad responses that make a group bad: half of them, or as good as all"
     )
     gain: float = derived(
-        1.0, "gain in log-likelihood, in log(groups) per parameter (Schwarz), that bad groups must be worth"
+        0.5, "gain in log-likelihood, in log(groups) per parameter, that bad groups must be worth: Schwarz's criterion"
     )
     parameters: int = derived(
         2, "that bad groups add: their share, and whether they differ in width or in bad responses"
@@ -54,8 +56,18 @@ class SharedOptions:
 
     @property
     def log_widths(self) -> Array:
-        """Logarithms of the widths that are compared; that of the fitted noise is zero."""
+        """Logarithms of the widths at which likelihoods are computed; that of the fitted noise is zero."""
         return self.spacing * np.arange(self.narrowest, self.widest + 1)
+
+    @property
+    def fine_widths(self) -> Array:
+        """Logarithms of the widths that are compared."""
+        return self.spacing / self.finer * np.arange(self.finer * self.narrowest, self.finer * self.widest + 1)
+
+    @property
+    def least_spread(self) -> float:
+        """Least spread of the log widths of good groups: less does not show at this distance of the widths."""
+        return self.spacing / self.finer / 2
 
 
 SHARED = SharedOptions()
@@ -91,7 +103,8 @@ def row_likelihoods(residuals: Array, spreads: Array, density: Array, weights: A
     Parameters
     ----------
     residuals, spreads : ndarray of shape (m, k)
-        Response minus prediction, and the variances of the predictions.
+        Response minus prediction, and the variances of the predictions, which are added to the squares: negative for samples
+        that the prediction knows nothing of.
     density : ndarray of shape (m, 1) or (m, k)
         Density of bad responses.
     weights : ndarray of shape (m, 1) or (m, k)
@@ -115,6 +128,8 @@ def row_likelihoods(residuals: Array, spreads: Array, density: Array, weights: A
             squares: Array = standard * standard
             squares *= np.where(standard > 0, model.skews**-2, 1.0).astype(precision)
             squares += np.minimum(spreads[part] / (scales**2 * model.skews), NOISE.largest).astype(precision)
+            # What was given up may have a negative variance of its prediction to be added, but no negative square.
+            np.maximum(squares, 0, out=squares)
             squares *= model.tails.astype(precision)
             bad, counts = density[part].astype(precision), weights[part].astype(precision)
             exponent = (-(model.degrees + 1) / 2).astype(precision)
@@ -150,7 +165,7 @@ def group_evidence(likelihoods: Array, sizes: Array, codes: Array, count: int, m
     informed = responses >= SHARED.fewest
     if informed.sum() < SHARED.fewest:
         return None
-    total = np.stack([np.bincount(codes, column, minlength=count) for column in likelihoods.T], axis=1)
+    total = _refined(np.stack([np.bincount(codes, column, minlength=count) for column in likelihoods.T], axis=1))
     relative = np.exp(total - total.max(axis=1, keepdims=True))
     fit, best = _best_mixture(relative[informed], most)
     _, without = _best_mixture(relative[informed], 0.0)
@@ -158,7 +173,7 @@ def group_evidence(likelihoods: Array, sizes: Array, codes: Array, count: int, m
         return None
     good, bad = fit.priors()
     log_odds = np.log(np.maximum(relative @ bad, _TINY)) - np.log(np.maximum(relative @ good, _TINY))
-    log_widths = SHARED.log_widths
+    log_widths = SHARED.fine_widths
     by_width = relative[:, : log_widths.size]
     prior = np.log(max(fit.share, _TINY)) - np.log1p(-fit.share)
     return GroupEvidence(
@@ -170,6 +185,13 @@ def group_evidence(likelihoods: Array, sizes: Array, codes: Array, count: int, m
     )
 
 
+def _refined(total: Array) -> Array:
+    """Log-likelihoods of groups at all widths that are compared, then those of the shares."""
+    coarse = SHARED.log_widths
+    fine = CubicSpline(coarse, total[:, : coarse.size], axis=1)(SHARED.fine_widths)
+    return np.concatenate((fine, total[:, coarse.size :]), axis=1)
+
+
 class _Mixture(NamedTuple):
     """Groups that are good, with a centre and a spread of their log widths, and a share of groups that are not."""
 
@@ -179,7 +201,7 @@ class _Mixture(NamedTuple):
 
     def priors(self) -> tuple[Array, Array]:
         """Probabilities of the kinds for good and for bad groups, times the shares of these."""
-        log_widths, others = SHARED.log_widths, len(SHARED.shares)
+        log_widths, others = SHARED.fine_widths, len(SHARED.shares)
         normal = np.exp(-0.5 * ((log_widths - self.centre) / self.spread) ** 2)
         good = np.concatenate((normal / normal.sum(), np.zeros(others)))
         wider = np.concatenate((log_widths > self.centre + self.spread, np.ones(others, bool)))
@@ -190,12 +212,13 @@ class _Mixture(NamedTuple):
         good, bad = self.priors()
         either = np.maximum(relative @ (good + bad), _TINY)
         # Expected number of good groups of each width.
-        counts = (good * ((1 / either) @ relative))[: SHARED.log_widths.size]
+        log_widths = SHARED.fine_widths
+        counts = (good * ((1 / either) @ relative))[: log_widths.size]
         mass = max(float(counts.sum()), _TINY)
-        centre = float(counts @ SHARED.log_widths) / mass
-        spread = float(np.sqrt(counts @ (SHARED.log_widths - centre) ** 2 / mass))
+        centre = float(counts @ log_widths) / mass
+        spread = float(np.sqrt(counts @ (log_widths - centre) ** 2 / mass))
         share = min(max(1 - mass / len(relative), 0.0), most)
-        return _Mixture(centre, max(spread, SHARED.spacing / 2), share), float(np.log(either).sum())
+        return _Mixture(centre, max(spread, SHARED.least_spread), share), float(np.log(either).sum())
 
 
 def _best_mixture(relative: Array, most: float) -> tuple[_Mixture, float]:
@@ -210,11 +233,11 @@ def _best_mixture(relative: Array, most: float) -> tuple[_Mixture, float]:
     most : float
         Largest share of bad groups.
     """
-    widths = SHARED.log_widths[np.argmax(relative[:, : SHARED.log_widths.size], axis=1)]
+    widths = SHARED.fine_widths[np.argmax(relative[:, : SHARED.fine_widths.size], axis=1)]
     low, centre, high = np.quantile(widths, (0.25, 0.5, 0.75))
     fits = []
     for spread in (0.0, float(high - low)):
-        fit = _Mixture(float(centre), max(spread, SHARED.spacing / 2), most / 2)
+        fit = _Mixture(float(centre), max(spread, SHARED.least_spread), most / 2)
         value = -np.inf
         for _ in range(SHARED.rounds):
             before = value

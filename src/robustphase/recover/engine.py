@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robustphase.constants import budget, empirical
+from robustphase.descend.amplitude_flow import AMPLITUDE, amplitude_flow, is_uneven, unseen_columns
 from robustphase.descend.candidate_steps import advance, at_rest, placed
 from robustphase.descend.consistency import consistent_samples
 from robustphase.descend.likelihood_fit import LikelihoodFit, fit_signals, refit
@@ -33,7 +34,8 @@ from robustphase.likelihood.comparison import comparison_floor
 from robustphase.problem import PROBLEM, Candidates, Grouping, Problem, kept, put_columns
 from robustphase.recover.second_opinion import contradicted, second_opinions
 from robustphase.recover.selection import Selected, select
-from robustphase.rows import OperatorRows
+from robustphase.rows import OperatorRows, project
+from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.threads import allowed_threads, run_in_threads, single_threaded_blas
 from robustphase.validation import Samples
@@ -121,6 +123,8 @@ class Recovery:
         What was done.
     shared : tuple of GroupEvidence or None
         What was found of the groups of each grouping; None where all are good.
+    unseen : ndarray of bool, shape (n,), optional
+        Unknowns behind a linear operator that get so little energy that they stay near where they started.
     """
 
     signals: Array
@@ -136,6 +140,7 @@ class Recovery:
     probabilities: Array = field(repr=False)
     history: tuple[Stage, ...] = ()
     shared: tuple[GroupEvidence | None, ...] = ()
+    unseen: Array | None = field(default=None, repr=False)
 
     @property
     def signal(self) -> Array:
@@ -163,7 +168,7 @@ class Recovery:
         return replace(self, noise=noise, shared=shared, **joined)
 
 
-_PER_SIGNAL = tuple(name for name in Recovery.__dataclass_fields__ if name not in ("history", "shared"))
+_PER_SIGNAL = tuple(name for name in Recovery.__dataclass_fields__ if name not in ("history", "shared", "unseen"))
 
 
 class _History:
@@ -217,10 +222,10 @@ def recover(
     groupings : tuple of Grouping, optional
         Rows that are good or bad together. With p > 1 signals the p responses of a row are a group besides, the last grouping.
     """
-    size = 1.0
+    size, energies = 1.0, np.ones(1)
     if isinstance(samples.source, OperatorRows):
         # Rows of an operator have any size; those of a design are standard normal, and every stage counts on that.
-        samples, size = normalised(samples)
+        samples, size, energies = normalised(samples)
         start = start if start is None else size * start
     p = 1 if samples.responses.ndim == 1 else samples.responses.shape[1]
     run = _Run(_History(samples), with_polish, seed)
@@ -232,9 +237,12 @@ def recover(
         )
         problem = problem._replace(groupings=(*groupings, *_rows_as_groups(problem)))
         starts = None if start is None else start[:, np.newaxis]
-        found = _in_groups(problem, starts, screen, run)
+        if is_uneven(energies) and with_polish and not unknown_mean:
+            found = _recover_uneven(problem, starts, energies, run)
+        else:
+            found = _in_groups(problem, starts, screen, run)
         more = found.contaminations > PROBLEM.auto_level
-        if isinstance(contamination, str) and more.any():
+        if isinstance(contamination, str) and more.any() and not is_uneven(energies):
             levels = np.minimum(found.contaminations[more] + ENGINE.auto_margin, ENGINE.auto_most)
             weights = problem._replace(weights=found.covariate_weights)
             again = weights.only(more)._replace(levels=levels)
@@ -330,6 +338,50 @@ def _recover_broad(problem: Problem, starts: Array | None, screen: bool, run: _R
         else _as_selected(problem, winners, initial)
     )
     return replace(found, broad=np.ones(len(winners), bool))
+
+
+def _recover_uneven(problem: Problem, starts: Array | None, energies: Array, run: _Run) -> Recovery:
+    """One signal behind an operator whose columns have very different energies: descent on amplitudes."""
+    units, weights = problem.units, problem.weights[:, 0]
+    if starts is None:
+        start = _even_start(problem, energies)
+        run.history.note("start", 1)
+    else:
+        start = starts[:, 0] / np.sqrt(units[0])
+    fit = amplitude_flow(problem, start, energies)
+    residuals = problem.responses[:, 0] - abs2(project(problem.source, fit.signal))
+    clean = np.clip(weights * fit.clean * fit.shared.weights, 0.0, 1.0)[:, np.newaxis]
+    scale = float(np.median(np.abs(residuals[kept(clean[:, 0])]))) if kept(clean).any() else 0.0
+    noise = fit.noise._replace(scales=units * scale)
+    run.history.note("amplitudes", 1, moved=fit.moved, scale=float(noise.scales[0]))
+    return Recovery(
+        signals=np.sqrt(units) * fit.signal[:, np.newaxis],
+        initial_signals=np.sqrt(units) * start[:, np.newaxis],
+        backgrounds=np.zeros(1),
+        weights=clean,
+        contaminations=1 - kept(clean).mean(axis=0),
+        noise=noise,
+        converged=np.array([fit.moved < AMPLITUDE.settled]),
+        broad=np.ones(1, bool),
+        covariate_weights=problem.weights,
+        residual_weights=clean,
+        probabilities=clean,
+        shared=fit.shared.evidence,
+        unseen=unseen_columns(energies),
+    )
+
+
+def _even_start(problem: Problem, energies: Array) -> Array:
+    """The same number everywhere, as large as the responses ask: transparent objects are close to it.
+
+    Spectral starts know nothing here: rows that share most of their energy make all responses alike.
+    """
+    weights = problem.weights[:, 0]
+    flat = np.ones(energies.size, np.result_type(problem.source.dtype, np.float64))
+    predicted = abs2(project(problem.source, flat))
+    sizes = np.sqrt(np.maximum(problem.responses[:, 0], 0.0) * predicted)
+    start: Array = flat * float(weights @ sizes) / max(float(weights @ predicted), _TINY)
+    return start
 
 
 def _select(problem: Problem, candidates: Candidates, run: _Run) -> Selected:

@@ -16,6 +16,7 @@ from robustphase.simulate.designs import gaussian_design
 from robustphase.simulate.diffraction import CodedDiffraction
 from robustphase.simulate.noises import NOISES, Noise, draw_noise, lognormal, mixture, pareto, student
 from robustphase.simulate.oracle import Batch, SampleOracle
+from robustphase.simulate.ptychography import Ptychography
 from robustphase.simulate.signals import image_signal, random_signal, sparse_signal
 from robustphase.simulate.world import World, make_world
 
@@ -29,6 +30,7 @@ __all__ = [
     "Contaminated",
     "Noise",
     "ParametricAttack",
+    "Ptychography",
     "Rewrite",
     "SampleOracle",
     "World",
