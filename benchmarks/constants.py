@@ -50,6 +50,7 @@ STAGES = (
     "descend.likelihood_fit.FIT",
     "descend.consistency.CONSISTENCY",
     "recover.selection.SELECTION",
+    "recover.contradiction.CONTRADICTION",
     "recover.second_opinion.OPINION",
     "recover.certificate.CERTIFICATE",
     "recover.engine.ENGINE",

@@ -24,6 +24,7 @@ MAY_TOUCH = {
     "validation": {"rows"},
     "means": {"rows", "validation"},
     "spectra": {"rows", "means", "validation"},
+    "statistics": {"rows", "means", "spectra", "validation"},
     "likelihood": set(),
     "problem": {"rows", "likelihood"},
     "initialise": {"rows", "means", "spectra", "population", "likelihood", "problem", "validation"},

@@ -14,14 +14,19 @@ from robustphase.initialise import spectral_init
 from robustphase.means import robust_mean
 from robustphase.population import distance
 from robustphase.spectra import leading_eigenvector, robust_covariance
+from robustphase.statistics import RobustCovariance, RobustEnvelope, RobustPCA, aggregate
 
 if TYPE_CHECKING:
     from robustphase import experiments, files, report
     from robustphase.experiments import plan
 
 __all__ = [
+    "RobustCovariance",
+    "RobustEnvelope",
+    "RobustPCA",
     "RobustPhaseRetrieval",
     "__version__",
+    "aggregate",
     "baselines",
     "distance",
     "experiments",

@@ -7,8 +7,9 @@ here for comparison and for data that is kind to them.
 
 How the parts combine: ``geometric_median`` gives a first centre, ``directions`` says along which directions to look,
 ``excess`` judges the spread along them and takes points away, ``filter`` repeats that until nothing stands out, and
-``reweight`` lets far points count less. ``simultaneous`` is the filter for n clouds that share their passes, ``mmw`` lowers
-weights instead of taking points, ``classical`` is the rest, ``estimate`` the choice among all of them.
+``reweight`` lets far points count less. ``gram`` runs the filter on the inner products of few, long points, after
+``collusion`` has looked for groups among them. ``simultaneous`` is the filter for n clouds that share their passes, ``mmw``
+lowers weights instead of taking points, ``classical`` is the rest, ``estimate`` the choice among all of them.
 
 All of them work on a :class:`robustphase.rows.ScaledRows`, a cloud of points that is never made; :func:`robust_mean` is
 the public face, for arrays.

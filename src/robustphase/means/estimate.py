@@ -19,9 +19,11 @@ from robustphase.means.classical import (
 )
 from robustphase.means.filter import filter_mean
 from robustphase.means.geometric_median import geometric_median_mean
+from robustphase.means.gram import few_and_long, filter_by_products
 from robustphase.means.mmw import mmw_mean
-from robustphase.means.result import MeanResult
-from robustphase.rows import RowSource, ScaledRows, ShiftedRows, as_source, rows_at
+from robustphase.means.result import MeanResult, usable_points
+from robustphase.rows import OperatorRows, RowSource, ScaledRows, ShiftedRows, as_source, rows_at
+from robustphase.rows.gram import gram_about
 from robustphase.rows.opening import as_array
 from robustphase.rows.source import Array
 from robustphase.validation import NONFINITE, check_choice, check_contamination, check_fraction, hide_extremes
@@ -146,6 +148,13 @@ def mean_of(
     random_state: Any = None,
 ) -> MeanResult:
     """Robust mean of the rows of a source that holds no overflowing numbers; see :func:`robust_mean`."""
+    if (
+        method == "filter"
+        and contamination != 0
+        and few_and_long(source.shape)
+        and not isinstance(source, OperatorRows)
+    ):
+        return _of_few(source, contamination, dropped)
     origin = _far_origin(source, dropped)
     view = ScaledRows(source if origin is None else ShiftedRows(source, origin))
     if contamination == "auto" and method != "filter":
@@ -157,6 +166,13 @@ def mean_of(
     # A view's points are the conjugates of the rows, since the rows of A are the aᴴ; here the rows are the points.
     location = result.location.conj()
     return replace(result, location=location if origin is None else location + origin)
+
+
+def _of_few(source: RowSource, contamination: float | str, dropped: Array | None) -> MeanResult:
+    """The filter on few, long points: one pass for their inner products, one for the mean."""
+    view = ScaledRows(source)
+    found = filter_by_products(lambda point: gram_about(source, point), contamination, usable_points(view, dropped))
+    return replace(found, location=view.mean(found.weights).conj())
 
 
 def _found_level(view: ScaledRows, method: str, dropped: Array | None) -> float:

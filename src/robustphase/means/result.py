@@ -33,8 +33,9 @@ class MeanResult:
         Whether the stopping rule was met.
     message : str
         In words: why it stopped, and what to try if that is not good.
-    directions : ndarray of shape (n, k)
-        Worst directions of the last round; a later call on similar points starts from them.
+    directions : ndarray of shape (n, k) or None
+        Worst directions of the last round; a later call on similar points starts from them. None for few, long points, of
+        which only inner products are looked at.
     """
 
     location: Array

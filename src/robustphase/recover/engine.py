@@ -32,8 +32,9 @@ from robustphase.likelihood import GroupEvidence, NoiseModel, classify, compare,
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
 from robustphase.problem import PROBLEM, Candidates, Grouping, Problem, kept, put_columns
-from robustphase.recover.second_opinion import contradicted, second_opinions
-from robustphase.recover.selection import Selected, select
+from robustphase.recover.contradiction import contradicted
+from robustphase.recover.second_opinion import second_opinions
+from robustphase.recover.selection import Selected, finalists, select
 from robustphase.rows import OperatorRows, project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
@@ -470,24 +471,25 @@ def _heard_twice(problem: Problem, fit: LikelihoodFit, weights: Array, doubted: 
     return fit.put(columns, others)
 
 
-def _broad_candidates(problem: Problem, run: _Run) -> Candidates:
-    """For every signal the candidate that explains its samples best, of those that the broad start finds."""
-    winners = []
+def _broad_candidates(problem: Problem, run: _Run) -> list[Candidates]:
+    """For every signal the finalists of those candidates that the broad start finds."""
+    found = []
     for k in range(problem.responses.shape[1]):
         one = problem.only(np.array([k]))
         if isinstance(problem.source, OperatorRows):
             candidates = operator_start(one, seed=run.seed)
         else:
             one, candidates = broad_start(one, screen=False, seed=run.seed)
-        winners.append(select(one, candidates, lambda before, after: None, refine_alone=False).winner)
-    return _together(winners)
+        found.append(finalists(one, candidates))
+    return found
 
 
-def _shared_candidates(problem: Problem, run: _Run) -> Candidates:
+def _shared_candidates(problem: Problem, run: _Run) -> list[Candidates]:
     """One candidate for every signal, from common passes."""
     candidates, _ = shared_start(problem, seed=run.seed)
     floored = problem.floored(comparison_floor(problem.levels))
-    return advance(floored, at_rest(floored, candidates), ENGINE.shared_steps).candidates
+    moved = advance(floored, at_rest(floored, candidates), ENGINE.shared_steps).candidates
+    return [moved.only(np.array([k])) for k in range(problem.responses.shape[1])]
 
 
 def _together(winners: list[Candidates]) -> Candidates:

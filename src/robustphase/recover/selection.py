@@ -95,6 +95,12 @@ def select(problem: Problem, starts: Candidates, note: Note, *, refine_alone: bo
     return Selected(refined, seen.residuals[:, [winner]], int(origins[winner]), origins.size)
 
 
+def finalists(problem: Problem, starts: Candidates) -> Candidates:
+    """The candidates of one signal that successive halving leaves."""
+    moving, _ = _halve(problem.floored(comparison_floor(problem.levels)), starts, lambda before, after: None)
+    return moving.candidates
+
+
 def _halve(problem: Problem, starts: Candidates, note: Note) -> tuple[Advance, Array]:
     """Successive halving; the finalists, and which of the starts they came from."""
     origins, alone = np.arange(starts.scores.size), starts.scores.size == 1

@@ -1,9 +1,10 @@
 """Robust covariance: CovEst of the paper (Proposition 2.2), the computable kind and the reference.
 
-``"filter"`` takes away the points that raise the variance along any direction above what its quartiles explain, and
-averages the rest. ``"minmax"`` is the estimator of Oliveira and Rico (2022) and of Abdalla and Zhivotovskiy (2024): the
-matrix whose quadratic form is closest, over all directions, to a trimmed mean of the squared projections. It is solved to
-a stated gap for small dimensions, as a yardstick: trimming squares costs it a bias that the filter does not have.
+``"filter"`` takes away the points that raise the variance along any direction above what its quartiles explain, reconsiders
+all points in the light of those, and averages with the weights that they get. ``"minmax"`` is the estimator of Oliveira and
+Rico (2022) and of Abdalla and Zhivotovskiy (2024): the matrix whose quadratic form is closest, over all directions, to a
+trimmed mean of the squared projections. It is solved to a stated gap for small dimensions, as a yardstick: trimming squares
+costs it a bias that the filter does not have.
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ from robustphase.means.filter import filter_points
 from robustphase.means.geometric_median import TINY
 from robustphase.rows import MaskedRows, RowSource, ScaledRows, ShiftedRows, TransformedRows, as_source, rows_at
 from robustphase.rows.source import Array, Parts
+from robustphase.spectra.lean import leaning_direction
 from robustphase.spectra.minmax import OPTIONS as MINMAX
 from robustphase.spectra.minmax import minmax_covariance
+from robustphase.spectra.outlyingness import OPTIONS as OUTLYINGNESS
+from robustphase.spectra.reconsider import enough_points, reconsider
 from robustphase.validation import NONFINITE, check_choice, check_contamination, hide_extremes
 
 
@@ -31,9 +35,12 @@ class CovarianceOptions:
     """How the whitened points are searched for outliers, and where the min-max estimator is offered."""
 
     max_rounds: int = 10  # budget: rounds on the whitened points; clean data need one
-    proposals: int = 128  # budget: points that propose directions
+    proposals: int = 256  # budget: points that propose directions
     groups: int = 4  # budget: the proposals are looked at in this many groups, to hold fewer projections at a time
     heavy: int = 4  # budget: proposed directions that are looked at
+    chance: float = (
+        1.0  # derived: times √(n/N), by which deviations of normal points differ at most over all directions
+    )
     flat: float = 1e-12  # numeric: directions with less of the largest variance have none
     minmax_dimension: int = 20  # budget: largest dimension for which the min-max estimator is solved
 
@@ -54,7 +61,8 @@ class CovarianceResult:
     location : ndarray of shape (n,)
         The centre used.
     weights : ndarray of shape (N,)
-        1 for kept points, 0 for those treated as bad; all ones for ``"minmax"``, which trims in every direction anew.
+        1 for good points, 0 for those treated as bad, between where good and bad ones overlap; all ones for ``"minmax"``, which
+        trims in every direction anew.
     removed : float
         Fraction of the points that was taken away.
     top_variance : float
@@ -116,21 +124,59 @@ def robust_covariance(
 
 def covariance_of(centred: Centred, contamination: float | str) -> CovarianceResult:
     """:func:`robust_covariance` by the filter, of rows that are centred already; rows that are not usable play no part."""
-    source, keep, rounds, converged = centred.source, centred.usable, 0, True
-    if contamination != 0:
-        plain = filter_points(ScaledRows(source), keep, contamination, options=SECOND_MOMENTS)
-        keep, more, settled = filter_whitened(source, plain.keep, contamination)
-        rounds, converged = plain.rounds + more, plain.converged and settled
-    covariance = second_moment(source, keep.astype(np.float64))
+    found = _all_good(centred) if contamination == 0 else _find_good(centred, contamination)
     return CovarianceResult(
-        covariance=covariance,
-        location=centred.location,
-        weights=keep.astype(np.float64),
-        removed=1.0 - float(keep.mean()),
-        top_variance=float(np.linalg.eigvalsh(covariance)[-1]),
-        n_iter=rounds,
-        converged=converged,
+        covariance=found.covariance,
+        location=centred.location + found.mean,
+        weights=found.weights,
+        removed=1.0 - float(found.weights.mean()),
+        top_variance=float(np.linalg.eigvalsh(found.covariance)[-1]),
+        n_iter=found.rounds,
+        converged=found.converged,
     )
+
+
+class _Found(NamedTuple):
+    """Weights, the mean and covariance that they give, and how they were found."""
+
+    weights: Array
+    mean: Array
+    covariance: Array
+    rounds: int = 0
+    converged: bool = True
+
+
+def _all_good(centred: Centred) -> _Found:
+    weights = centred.usable.astype(np.float64)
+    return _Found(weights, np.zeros_like(centred.location), second_moment(centred.source, weights))
+
+
+def _find_good(centred: Centred, contamination: float | str) -> _Found:
+    """Take points away along the top of the spectrum and along heavy directions of the whitened points, and reconsider all.
+
+    Where nothing is taken, nothing is reconsidered: clean points have the moments of all of them.
+    """
+    source, usable = centred.source, centred.usable
+    plain = filter_points(ScaledRows(source), usable, contamination, options=SECOND_MOMENTS)
+    keep, before, rounds, settled, found = plain.keep, usable, plain.rounds, plain.converged, None
+    while rounds < plain.rounds + OPTIONS.max_rounds:
+        rounds += 1
+        if (keep != before).any() and enough_points(float(keep.sum()), source.shape[1]):
+            found = reconsider(source, keep, usable, contamination, centred=centred.exact)
+            keep = found.weights > OUTLYINGNESS.good
+            if rounds > plain.rounds + 1 and (keep == before).all():
+                # What stood out along one direction is what good points look like when all is considered.
+                break
+        before = keep
+        keep, explained = take_heavy(source, keep, contamination)
+        settled = explained and (settled or found is not None)
+        if (keep == before).all():
+            break
+        found = None
+    if found is None:
+        weights = keep.astype(np.float64)
+        return _Found(weights, np.zeros_like(centred.location), second_moment(source, weights), rounds, settled)
+    return _Found(found.weights, found.mean, found.covariance, rounds, settled)
 
 
 class Centred(NamedTuple):
@@ -144,11 +190,14 @@ class Centred(NamedTuple):
         What was subtracted.
     usable : ndarray of bool, shape (N,)
         Rows that can be computed with.
+    exact : bool
+        Whether the mean of the good rows is known to be there; otherwise it is estimated again once they are known.
     """
 
     source: RowSource
     location: Array
     usable: Array
+    exact: bool = True
 
 
 def centred_rows(X: Any, contamination: float | str, *, assume_centered: bool, nonfinite: str) -> Centred:
@@ -161,27 +210,29 @@ def centred_rows(X: Any, contamination: float | str, *, assume_centered: bool, n
         return Centred(source, np.zeros(source.shape[1], np.result_type(source.dtype, np.float64)), ~dropped)
     location = mean_of(source, contamination, dropped=dropped).location
     # Dropped rows read as zero before the shift and must do so after it.
-    return Centred(MaskedRows(ShiftedRows(source, location), dropped), location, ~dropped)
+    return Centred(MaskedRows(ShiftedRows(source, location), dropped), location, ~dropped, exact=False)
 
 
-def filter_whitened(source: RowSource, keep: Array, contamination: float | str) -> tuple[Array, int, bool]:
-    """Take away the outliers that hide behind directions of large variance.
+def take_heavy(source: RowSource, keep: Array, contamination: float | str) -> tuple[Array, bool]:
+    """Take away outliers that hide behind directions of large variance; what is kept, and whether no excess had to be left.
 
     Where clean points vary more along some directions than outliers do along theirs, the top of the spectrum does not show
     the outliers. Whitened, all directions vary alike; then outliers are looked for along directions in which they would
-    show: those of points of the data, sharpened by a step towards heavier tails.
+    show: those of points of the data, sharpened by a step towards heavier tails, and the one in which the points lean to one
+    side most.
     """
     keep = keep.copy()
-    for round_ in range(1, OPTIONS.max_rounds + 1):
-        white = ScaledRows(TransformedRows(source, whitener(second_moment(source, keep.astype(np.float64)))))
-        lengths = np.sqrt(white.squared_distances())
-        suspects = heavy_directions(white, keep, lengths)
-        usual = ordinary_ratio(white, keep, ordinary_directions(white, keep, lengths), suspects)
-        limits = limits_for(lengths, contamination)
-        taken, explained = take_excess(white.inner(suspects), keep, lengths, usual, limits, for_mean=False)
-        if taken == 0:
-            return keep, round_, explained
-    return keep, OPTIONS.max_rounds, False
+    matrix = whitener(second_moment(source, keep.astype(np.float64)))
+    white = ScaledRows(TransformedRows(source, matrix))
+    lengths = np.sqrt(white.squared_distances())
+    leaning = leaning_direction(source, matrix, keep, lengths)
+    suspects = orthonormal(np.hstack((leaning, heavy_directions(white, keep, lengths))))
+    usual = ordinary_ratio(white, keep, ordinary_directions(white, keep, lengths), suspects)
+    limits = limits_for(lengths, contamination)
+    # The suspects were searched for, and normal points vary more along some directions than along others.
+    limits = limits._replace(slack=limits.slack + OPTIONS.chance * np.sqrt(white.shape[1] / max(int(keep.sum()), 1)))
+    _, explained = take_excess(white.inner(suspects), keep, lengths, usual, limits, for_mean=False)
+    return keep, explained
 
 
 def heavy_directions(white: ScaledRows, keep: Array, lengths: Array) -> Array:

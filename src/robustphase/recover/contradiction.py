@@ -1,0 +1,175 @@
+r"""Whether other ways to fit would leave an answer: a specification test after every fit.
+
+At a right answer residuals r are independent of the covariates, so *any* bounded function h of them, with any weight of the
+projections s, has the gradient :math:`\sum_j h(r_j)\, w(|s_j|)\, s_j a_j` zero but for chance. The likelihood fit makes one such
+gradient vanish, that of its own influence ψ. Whoever learns how it works rewrites samples so that ψ balances them against the
+clean ones at a wrong signal; but other influences do not balance there. So three others are looked at, at the price of one pass:
+what large residuals ask, the same with strong samples held back, and what small ones ask.
+
+How large chance makes such a gradient follows from the residuals themselves. The answer was fitted, which takes away from
+:math:`h w s` what it has in common with :math:`\psi s`: with κ the ratio of their mean slopes, the gradient is the sum of
+:math:`u_j a_j`, :math:`u_j = h w s - \kappa\, \psi s`, over independent samples, of energy :math:`n \sum_j |u_j|^2`
+(Hausman, 1978).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from robustphase.constants import derived, empirical, numeric
+from robustphase.descend.likelihood_fit import LikelihoodFit
+from robustphase.likelihood import e_step
+from robustphase.problem import Problem, kept, real_unknowns
+from robustphase.rows import adjoint
+from robustphase.rows.passes import abs2
+from robustphase.rows.source import Array
+
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True)
+class ContradictionOptions:
+    """Constants of the test."""
+
+    slack: float = empirical(
+        1.1, "times chance that is none yet: the slopes are estimates, whose errors no number of unknowns averages out"
+    )
+    deviations: float = derived(2.5, "standard deviations of chance on top, sqrt(2/d) each for d real unknowns")
+    material: float = empirical(
+        0.3,
+        "a contradiction counts if it asks for this part of the move that contamination can cause, ε σ/(2‖x‖²): with many "
+        "samples everything contradicts everything by a hair",
+    )
+    negligible: float = numeric(1e-5, "relative moves below it are none: that much a fit leaves undone")
+    shift: float = numeric(0.05, "shift of the residuals, over their scale, that shows the slope of the influence")
+    normal: float = derived(
+        0.6745, "half of the residuals of normal noise are shorter than this many standard deviations"
+    )
+    least: float = numeric(0.1, "projections below this fraction of their root mean square count as that large")
+
+
+CONTRADICTION = ContradictionOptions()
+
+
+def far(u: Array) -> tuple[Array, Array]:
+    """What large residuals ask, u³/(1 + u²)^(3/2), and its slope."""
+    base = 1 / (1 + u * u)
+    root = np.sqrt(base)
+    return (u * root) ** 3, 3 * (u * base) ** 2 * root
+
+
+def near(u: Array) -> tuple[Array, Array]:
+    """What small residuals ask, u exp(−u²/2), and its slope."""
+    with np.errstate(under="ignore"):
+        bell = np.exp(-u * u / 2)
+        return u * bell, (1 - u * u) * bell
+
+
+#: The influences, each with the power of the size of projections that it is divided by.
+ASKED: tuple[tuple[Callable[[Array], tuple[Array, Array]], float], ...] = ((far, 0.0), (far, 1.0), (near, 0.5))
+#: Standardised residuals beyond it are as far as can be.
+_LARGEST = 1e3
+
+
+def contradicted(problem: Problem, fit: LikelihoodFit, weights: Array) -> Array:
+    """Which answers other influences contradict, shape (k,): one pass.
+
+    Parameters
+    ----------
+    problem : Problem
+        The samples as they were fitted.
+    fit : LikelihoodFit
+        The answers.
+    weights : ndarray of shape (m, k)
+        Weights of the samples: those that are not kept have contradicted their answer already.
+    """
+    seen = asked_of(problem, fit, weights)
+    most = CONTRADICTION.slack * (1 + CONTRADICTION.deviations * np.sqrt(2 / real_unknowns(fit.state.signals)))
+    material = (seen.moves > CONTRADICTION.material * problem.levels) & (
+        seen.moves * seen.units > CONTRADICTION.negligible
+    )
+    beyond: Array = ((seen.energies > most) & material).any(axis=0)
+    return beyond
+
+
+class Asked(NamedTuple):
+    """What other influences ask of the answers.
+
+    Attributes
+    ----------
+    energies : ndarray of shape (3, k)
+        Energy of their gradients over that of chance.
+    moves : ndarray of shape (3, k)
+        Length of the step that they ask for in the unit: ε of it is what contamination can cause.
+    units : ndarray of shape (k,)
+        σ/(2‖x‖²), relative to the signal.
+    """
+
+    energies: Array
+    moves: Array
+    units: Array
+
+
+def asked_of(problem: Problem, fit: LikelihoodFit, weights: Array) -> Asked:
+    """Compare the gradients that other influences have at the answers with chance: one pass."""
+    keep, k = kept(weights), fit.converged.size
+    # Samples that are not kept may be too large to square.
+    s = np.where(keep, fit.projections, 0)
+    residuals = np.where(keep, fit.residuals, 0.0)
+    counts = np.maximum(keep.sum(axis=0), 1)
+    energy = abs2(s)
+    level = np.maximum(energy.sum(axis=0) / counts, _TINY)
+    sizes = np.sqrt(energy / level + CONTRADICTION.least**2)
+    middles, halves = np.transpose([shortest_half(r[used]) for r, used in zip(residuals.T, keep.T, strict=True)])
+    unit = np.maximum(halves / CONTRADICTION.normal, _TINY)
+    with np.errstate(over="ignore"):
+        u = np.clip((residuals - middles) / unit, -_LARGEST, _LARGEST)
+    own, own_slopes = _influence(problem, fit, residuals, keep)
+    coefficients, chance, steepness = [], [], []
+    for asked, power in ASKED:
+        values, slopes = asked(u)
+        # A background that is off shows in all samples alike, and is no contradiction.
+        values = np.where(keep, values - np.where(keep, values, 0.0).sum(axis=0) / counts, 0.0)
+        held_back = np.where(keep, sizes**-power, 0.0)
+        steep = (slopes * held_back * energy).sum(axis=0)
+        ratio = steep / unit / np.where(own_slopes == 0, np.inf, own_slopes)
+        coefficients.append(values * held_back * s)
+        chance.append(abs2((values * held_back - ratio * own) * s).sum(axis=0))
+        steepness.append(steep)
+    gradient = adjoint(problem.source, np.hstack(coefficients))
+    found = abs2(gradient).sum(axis=0).reshape(len(ASKED), k)
+    norms = np.maximum(np.linalg.norm(fit.state.signals, axis=0), _TINY)
+    return Asked(
+        found / np.maximum(problem.source.shape[1] * np.array(chance), _TINY),
+        np.sqrt(found) * norms / np.maximum(np.abs(steepness), _TINY),
+        unit / (2 * norms) / norms,
+    )
+
+
+def shortest_half(values: Array) -> tuple[float, float]:
+    """Middle, and half the length, of the shortest interval that holds half of the values; zeros if there are none."""
+    ordered = np.sort(values)
+    half = ordered.size // 2
+    if not half:
+        return (float(ordered[0]), 0.0) if ordered.size else (0.0, 0.0)
+    lengths = ordered[half:] - ordered[: ordered.size - half]
+    low = int(lengths.argmin())
+    return float(ordered[low] + ordered[low + half]) / 2, float(lengths[low]) / 2
+
+
+def _influence(problem: Problem, fit: LikelihoodFit, residuals: Array, keep: Array) -> tuple[Array, Array]:
+    """Influence ψ of every sample on the fit, (m, k), and the sums (k,) of its slopes times the energy of the projections."""
+    scales, used = fit.state.noise.scales, np.where(keep, problem.weights, 0.0)
+
+    def influence(at: Array) -> Array:
+        seen = e_step(at, fit.spreads, problem.density, problem.weights, fit.state.noise)
+        value: Array = seen.weights * used * at
+        return value
+
+    shift = CONTRADICTION.shift * scales
+    slopes = (influence(residuals + shift) - influence(residuals - shift)) / np.maximum(2 * shift, _TINY)
+    return influence(residuals), np.asarray((slopes * abs2(np.where(keep, fit.projections, 0))).sum(axis=0))

@@ -1,0 +1,140 @@
+"""Reconsider every point once some are known to be bad: taken ones may come back, kept ones may go.
+
+The filter takes points from the far ends of single directions. What it takes shows what is wrong, and with that knowledge all
+points can be judged at once, by their :mod:`outlyingness <robustphase.spectra.outlyingness>`. How outlying is too outlying?
+The *local false discovery rate* (Efron 2004) tells: among the points at a score, the share that good points explain. Scores of
+good points are standard normal; how many points there are at each score is counted. A point's weight is that share, where the
+count is above what good points explain by more than its noise.
+
+Hard limits would cut off the tails of the good points, and leave the bad ones that are below. With these weights both errors
+cancel: where good and bad overlap, the weighted points have the moments of the good ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from robustphase.constants import budget, derived, numeric
+from robustphase.means.excess import OPTIONS as EXCESS
+from robustphase.rows import RowSource
+from robustphase.rows.source import Array
+from robustphase.spectra.outlyingness import OPTIONS as OUTLYINGNESS
+from robustphase.spectra.outlyingness import yardstick_of
+
+
+@dataclass(frozen=True)
+class ReconsiderOptions:
+    """How often points are reconsidered, and how their density is counted."""
+
+    rounds: int = budget(4, "most data settle in two or three")
+    settled: float = budget(0.002, "mean change of the weights that is not worth another round")
+    bandwidth: float = derived(1.06, "times N^(-1/5): the best kernel for a normal density (Silverman)")
+    noise: float = derived(3.0, "standard deviations of a count; one in 700 counts of good points is higher")
+    cells: int = numeric(4, "cells of the grid in a bandwidth")
+    reach: int = numeric(4, "bandwidths at which the kernel ends")
+    lowest: float = derived(
+        -1.0, "good points between this score and zero, hardly any bad ones among them, tell how many are good"
+    )
+    share_below: float = derived(0.3413447460685429, "probability of a standard normal variable between -1 and 0")
+    highest: float = numeric(12.0, "larger scores count as this one; a good point has none in 10^30 data sets")
+    negligible: float = numeric(1e-3, "smaller weights are zero")
+
+
+OPTIONS = ReconsiderOptions()
+
+
+class Reconsidered(NamedTuple):
+    """Weights of all points in [0, 1], and the mean and covariance of the points with these weights."""
+
+    weights: Array
+    mean: Array
+    covariance: Array
+
+
+def enough_points(count: float, dimension: int) -> bool:
+    """Whether there are enough points to whiten them."""
+    return count >= OUTLYINGNESS.per_dimension * dimension
+
+
+def reconsider(
+    source: RowSource, keep: Array, usable: Array, contamination: float | str, *, centred: bool
+) -> Reconsidered:
+    """Weights of all points, given those that were kept.
+
+    Parameters
+    ----------
+    source : RowSource
+        Rows amid zero.
+    keep, usable : ndarray of bool, shape (N,)
+        Points that the filter left; points that can be computed with.
+    contamination : float or "auto"
+        Share of the points that may have a weight below one, unless the filter has found more.
+    centred : bool
+        The mean of the good points is known to be zero.
+    """
+    most = EXCESS.most if isinstance(contamination, str) else max(contamination, 1.0 - float(keep.mean()))
+    weights = keep.astype(np.float64)
+    for _ in range(OPTIONS.rounds):
+        _, scores, _ = yardstick_of(source, weights, usable, centred=centred)
+        before, weights = weights, usable.astype(np.float64)
+        # The subspace first: what it explains must not be held against points of the same length.
+        for score in scores.T[::-1]:
+            weights = weights * good_shares(score, weights, most)
+        if float(np.abs(weights - before).mean()) < OPTIONS.settled:
+            break
+    yardstick, _, covariance = yardstick_of(source, weights, usable, centred=centred)
+    return Reconsidered(weights, yardstick.origin, covariance)
+
+
+def good_shares(scores: Array, weights: Array, most: float) -> Array:
+    """Share of good points among those at each score: one minus the local false discovery rate, non-increasing.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (N,)
+        Standard normal for good points.
+    weights : ndarray of shape (N,)
+        How much each point counts: what is left of it after other scores.
+    most : float
+        Share of the points, those with the highest scores, that may have less than one.
+    """
+    count, total = scores.size, float(weights.sum())
+    width = OPTIONS.bandwidth * total**-0.2
+    step = width / OPTIONS.cells
+    clipped = np.clip(scores, -OPTIONS.highest, OPTIONS.highest)
+    grid = np.arange(-OPTIONS.highest, OPTIONS.highest + 2 * step, step)
+    density = _smooth(_counts(clipped, weights, grid[0], step, grid.size), width, step)
+    below = float(weights[(clipped > OPTIONS.lowest) & (clipped <= 0)].sum()) / OPTIONS.share_below
+    # The counts are smoothed, so the density of good points has to be: a normal law with the variances added.
+    variance = 1.0 + width**2
+    explained = min(below, total) * np.exp(-(grid**2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
+    # Variance of a count that a normal kernel has smoothed.
+    noise = np.sqrt(explained / (2 * np.sqrt(np.pi) * width))
+    above = (grid > 0) & (density > explained + OPTIONS.noise * noise)
+    share = np.where(above, explained / np.where(above, density, 1.0), 1.0)
+    found: Array = np.asarray(np.interp(clipped, grid, np.minimum.accumulate(share)))
+    found[found < OPTIONS.negligible] = 0.0
+    allowed = round(most * count)
+    if allowed < count:
+        limit = np.partition(scores, count - allowed - 1)[count - allowed - 1]
+        found[scores <= limit] = 1.0
+    return found
+
+
+def _counts(values: Array, weights: Array, first: float, step: float, size: int) -> Array:
+    """Weights counted on a grid, each shared by the two neighbours of its value, so that roundings move nothing."""
+    position = (values - first) / step
+    cell = np.floor(position).astype(np.intp)
+    part = position - cell
+    counts = np.bincount(cell, weights * (1.0 - part), size) + np.bincount(cell + 1, weights * part, size)
+    return np.asarray(counts[:size])
+
+
+def _smooth(counts: Array, width: float, step: float) -> Array:
+    """Counts smoothed by a normal kernel."""
+    offsets = np.arange(-OPTIONS.reach * OPTIONS.cells, OPTIONS.reach * OPTIONS.cells + 1) * step
+    kernel = np.exp(-(offsets**2) / (2 * width**2))
+    return np.asarray(np.convolve(counts, kernel / (kernel.sum() * step), mode="same"))
