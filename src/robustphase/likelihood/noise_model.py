@@ -248,6 +248,7 @@ def classify(residuals: Array, spreads: Array, density: Array, weights: Array, m
     """
     # In units of the scale, because single precision, with which many columns have to do, has no room for all units.
     precision = np.float64 if residuals.shape[1] == 1 else np.float32
+    model = model._replace(scales=np.maximum(model.scales, NOISE.tiny_scale))
     with np.errstate(over="ignore"):
         residuals = (residuals / model.scales).astype(precision)
         spreads = (spreads / model.scales**2).astype(precision)
