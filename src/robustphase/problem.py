@@ -35,6 +35,21 @@ class ProblemOptions:
 PROBLEM = ProblemOptions()
 
 
+class Grouping(NamedTuple):
+    """Rows that are good or bad together.
+
+    Attributes
+    ----------
+    codes : ndarray of int, shape (m,)
+        Group of every row, a number from 0 to ``size`` − 1.
+    size : int
+        Number of groups.
+    """
+
+    codes: Array
+    size: int
+
+
 class Problem(NamedTuple):
     """Screened samples.
 
@@ -58,6 +73,8 @@ class Problem(NamedTuple):
         Complex signals stand behind real rows: a signal is a pair of real ones, and its conjugate is the same signal.
     normal : bool
         The rows are standard normal as far as anybody has looked.
+    groupings : tuple of Grouping
+        Which rows share evidence.
     """
 
     source: RowSource
@@ -69,6 +86,7 @@ class Problem(NamedTuple):
     unknown_mean: bool
     paired: bool = False
     normal: bool = True
+    groupings: tuple[Grouping, ...] = ()
 
     def only(self, columns: Array) -> Problem:
         """The problem of some of the signals; all, where one column serves every candidate."""

@@ -201,3 +201,24 @@ def test_samples_that_are_not_numbers_are_refused_with_the_option_that_drops_the
     assert len(said.splitlines()) == 1
     run("fit", "holes.npz", "--nonfinite", "drop", "--out", "result.npz")
     assert load_result(tmp_path / "result.npz").weights[17] == 0
+
+
+def test_groups_are_read_from_a_file_and_bad_ones_are_named(run):
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(30), 20)
+    A = rng.standard_normal((600, 12))
+    y = (A @ np.ones(12)) ** 2 / 12 + 0.2 * rng.standard_t(4, 600)
+    wrong = labels % 10 == 4
+    y[wrong] = rng.permutation(y[wrong])
+    np.savez("data.npz", A=A, y=y)
+    np.save("labels.npy", labels)
+    model = rp.RobustPhaseRetrieval().fit(A, y, groups=labels)
+    assert model.flag_groups()[4::10].all()
+    named = f"{model.flag_groups().sum()} of 30 ({', '.join(map(str, np.flatnonzero(model.flag_groups())))})"
+    assert named in run("fit", "data.npz", "--groups", "labels.npy", "--resume", "--keep-checkpoint").output
+    np.save("labels.npy", labels[::-1])
+    refused = run("fit", "data.npz", "--groups", "labels.npy", "--resume", code=1)
+    assert "groups" in refused.output
+    with open("labels.npy", "wb") as file:
+        file.write(b"no labels")
+    assert "cannot read labels" in run("fit", "data.npz", "--groups", "labels.npy", "--out", "other.npz", code=1).output

@@ -132,8 +132,9 @@ def test_many_signals_get_one_candidate_each_from_common_passes(problem_of):
 def test_an_operator_is_started_without_a_look_at_its_rows():
     for seed in range(2):
         world = make_world(20, 1200, contamination=0.05, attack="scaled", field="complex", seed=seed)
-        samples, size = normalised(check_samples(as_source(aslinearoperator(100 * world.A)), world.y))
+        samples, size, energies = normalised(check_samples(as_source(aslinearoperator(100 * world.A)), world.y))
         assert size == pytest.approx(100, rel=0.05)
+        assert energies.mean() == pytest.approx(1200)
         problem = build_problem(
             samples.source, world.y[:, None], np.ones((1200, 1)), np.array([0.1]), unknown_mean=False
         )

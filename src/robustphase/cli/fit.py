@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,6 +49,8 @@ INPUT, ASSUME, HOW, OUTPUT, LONG = "Input", "What to assume", "How to compute", 
 LONG_RUN = 256 << 20
 #: Passes that the default engine needs as a rule, from the least to the most; whitening needs about these more.
 USUAL_PASSES, WHITENING = (30, 70), (20, 50)
+#: Bad groups that are named.
+MOST_NAMED = 8
 #: From fewer passes than this nothing is told about the time of one.
 FEW_PASSES = 3
 
@@ -60,6 +63,7 @@ class FitRequest:
     responses: Path | None
     covariates_name: str | None
     responses_name: str | None
+    groups: Path | None
     init: str | Path
     no_polish: bool
     seed: int
@@ -91,6 +95,7 @@ class FitRequest:
         check_distinct(**{"--init": self.init if isinstance(self.init, Path) else None, **outputs})
         check_outside(self.data, **outputs)
         check_outside(self.responses, **outputs)
+        check_distinct(**{"--groups": self.groups, **outputs})
         for path in (self.result, self.report):
             if path is not None:
                 check_writable(path)
@@ -127,6 +132,13 @@ robustphase fit data.npz --contamination 0.1 --noise-mean unknown --out result.n
 )
 @option(INPUT, "--covariates-name", metavar="NAME", help="Name of the covariates in DATA, if it is not found.")
 @option(INPUT, "--responses-name", metavar="NAME", help="Name of the responses in DATA, if it is not found.")
+@option(
+    INPUT,
+    "--groups",
+    metavar="LABELS.npy",
+    type=click.Path(path_type=Path),
+    help="File with one label per sample, or several: samples with the same label are good or bad together.",
+)
 @option(
     ASSUME,
     "--contamination",
@@ -278,14 +290,15 @@ def fit(**options: Any) -> None:
         stored = rp.rows.as_source(samples.covariates)
         _check_image(asked.image_shape, stored.shape[1])
         model = asked.model()
+        labels = None if asked.groups is None else _read_labels(asked.groups)
         see.say(f"{shown(asked.data)}: {samples.description}")
         say_costs(see, model, stored, asked.folder)
-        with _kept(asked, model, stored, samples) as rows:
+        with _kept(asked, _settings(model, labels), stored, samples) as rows:
             # With a checkpoint nobody else can be writing: its folder is locked.
             sweep_leftovers(out, older_than=0.0 if asked.resume else STALE)
             progress = Progress(model, rows)
             with see.watching("fitting", progress.state, progress.left):
-                model.fit(rows, samples.responses)
+                model.fit(rows, samples.responses, groups=labels)
             with see.watching("looking back", lambda: "what was rejected and why"):
                 diagnostics = _diagnostics(asked, model, rows, samples)
             save_result(out, diagnostics)
@@ -303,7 +316,7 @@ def fit(**options: Any) -> None:
 
 @contextmanager
 def _kept(
-    asked: FitRequest, model: rp.RobustPhaseRetrieval, rows: rp.rows.RowSource, samples: StoredSamples
+    asked: FitRequest, settings: dict[str, Any], rows: rp.rows.RowSource, samples: StoredSamples
 ) -> Iterator[rp.rows.RowSource]:
     """The rows, with their passes kept in a folder if there is one; an interruption says how to go on."""
     folder = asked.folder
@@ -313,7 +326,7 @@ def _kept(
     every, resume, keep = asked.checkpoint_every, asked.resume, asked.keep_checkpoint
     try:
         with checkpointed(
-            folder, model, rows, samples.responses, interval=every, resume=resume, keep=keep
+            folder, settings, rows, samples.responses, interval=every, resume=resume, keep=keep
         ) as remembered:
             yield remembered
     except KeyboardInterrupt as stop:
@@ -340,6 +353,25 @@ def _read_start(path: Path) -> np.ndarray[Any, Any]:
             f"cannot read a starting point from {shown(path)}: it is not a .npy file of numbers."
         ) from error
     return np.asarray(start)
+
+
+def _settings(model: rp.RobustPhaseRetrieval, labels: np.ndarray[Any, Any] | None) -> dict[str, Any]:
+    """What a checkpoint must have been made with: the parameters, and the labels of groups if there are any."""
+    settings: dict[str, Any] = model.get_params(deep=False)
+    if labels is not None:
+        settings["groups"] = hashlib.sha256(np.ascontiguousarray(labels).tobytes()).hexdigest()
+    return settings
+
+
+def _read_labels(path: Path) -> np.ndarray[Any, Any]:
+    """The labels in a ``.npy`` file."""
+    try:
+        labels = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise DataError(
+            f"cannot read labels from {shown(path)}: it is not a .npy file of numbers or strings."
+        ) from error
+    return np.asarray(labels)
 
 
 def _diagnostics(
@@ -380,6 +412,8 @@ def _summarise(see: Screen, model: rp.RobustPhaseRetrieval, diagnostics: FitDiag
         ("certificate", _certificate(model)),
         ("cost", f"{last.passes} passes over the data, {last.seconds:.1f} s"),
     ]
+    if hasattr(model, "group_weights_"):
+        facts.insert(3, ("groups treated as bad", _bad_groups(model)))
     if model.noise_mean == "unknown":
         facts.insert(3, ("background", number(model.noise_mean_)))
     if diagnostics.true_error is not None:
@@ -393,6 +427,18 @@ def _summarise(see: Screen, model: rp.RobustPhaseRetrieval, diagnostics: FitDiag
         for check in one.failed
     ]
     see.facts(facts)
+
+
+def _bad_groups(model: rp.RobustPhaseRetrieval) -> str:
+    """How many groups, and the first of them."""
+    flags, names = model.flag_groups(), model.groups_
+    columns = list(zip(names, flags, strict=True)) if isinstance(flags, tuple) else [(names, flags)]
+    parts = []
+    for labels, bad in columns:
+        first = [str(label) for label in labels[bad][:MOST_NAMED]]
+        more = ", …" if bad.sum() > MOST_NAMED else ""
+        parts.append(f"{int(bad.sum())} of {bad.size}" + (f" ({', '.join(first)}{more})" if first else ""))
+    return "; ".join(parts)
 
 
 def _model_checks(model: rp.RobustPhaseRetrieval) -> tuple[Any, ...]:

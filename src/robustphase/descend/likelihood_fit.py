@@ -38,6 +38,7 @@ from robustphase.descend.objective import (
     in_double,
     likelihood_pass,
 )
+from robustphase.descend.shared_weights import Judged, Shared, shared_weights
 from robustphase.likelihood import bad_density, e_step, initial_model, m_step
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.problem import Problem, put_columns, real_unknowns, select_columns
@@ -79,6 +80,8 @@ class FitOptions:
         0.25, "share of the columns that must have ended for them to leave: a departure copies the rest"
     )
     rows: int = budget(64, "fewest samples judged together at the end")
+    renewals: int = budget(8, "most fits to renewed weights of groups")
+    between: tuple[int, int] = budget((6, 3), "most passes of each of them; Gauss-Newton steps where samples are few")
 
 
 FIT = FitOptions()
@@ -113,6 +116,8 @@ class LikelihoodFit(NamedTuple):
         Why each column ended.
     converged : ndarray of bool, shape (k,)
         Whether what is left to go is negligible.
+    shared : Shared, optional
+        Weights of groups of rows that the fit made use of.
     """
 
     state: State
@@ -125,6 +130,7 @@ class LikelihoodFit(NamedTuple):
     merits: Array
     reasons: list[Reason]
     converged: Array
+    shared: Shared | None = None
 
     def only(self, columns: Array) -> LikelihoodFit:
         """Some of the columns, given as a mask."""
@@ -165,7 +171,7 @@ def fit_signals(problem: Problem, signals: Array, backgrounds: Array, scales: Ar
 
     While a signal is off, residuals of clean samples have longer tails than their noise, and bad samples pass for such tails. So
     the shape of the noise is held until the signals have arrived. Then the doubts about the samples also say where bad responses
-    lie, and the second round knows their density.
+    lie, and the second round knows their density, and which groups of rows are bad. That is judged again after it.
 
     Parameters
     ----------
@@ -179,7 +185,7 @@ def fit_signals(problem: Problem, signals: Array, backgrounds: Array, scales: Ar
     fit : LikelihoodFit
         The fits.
     problem : Problem
-        The samples, with the density of bad responses that was found.
+        The samples, with the density of bad responses and the weights of groups that were found.
     """
     noise = initial_model(scales, np.broadcast_to(problem.levels, scales.shape))
     state = State(signals, backgrounds, noise, cloud(problem, signals, scales))
@@ -189,8 +195,33 @@ def fit_signals(problem: Problem, signals: Array, backgrounds: Array, scales: Ar
     arrived = fit_likelihood(coarse, state, arriving, Free.SCALE)
     doubts = (1 - arrived.clean) * problem.weights
     fine = problem._replace(density=bad_density(problem.density, problem.responses, doubts)).floored(DENSITY.floor)
-    fitted = refit(fine, arrived.state)
-    return fitted._replace(moves=arrived.moves + fitted.moves), fine
+    fitted, shared = _fit_with_groups(fine, arrived)
+    return fitted._replace(shared=shared), shared.applied_to(fine)
+
+
+def _fit_with_groups(problem: Problem, arrived: LikelihoodFit) -> tuple[LikelihoodFit, Shared]:
+    """The fit, with weights of groups that it renews itself until they rest; only then it is run to the end."""
+    fit, moves = arrived, arrived.moves
+    shared = _judged(problem, fit)
+    if not shared.bad:
+        fit = refit(problem, arrived.state)
+        # Only now the shape of the noise is known, and what was taken for its tails may be groups.
+        shared, moves = _judged(problem, fit), moves + fit.moves
+        if not shared.bad:
+            return fit._replace(moves=moves), shared
+    few = problem.source.shape[0] < FIT.few_samples * problem.source.shape[1]
+    stretch = Stopping(FIT.tol, FIT.resolution, FIT.between[0], FIT.between[1] if few else 0)
+    for _ in range(FIT.renewals):
+        fit = fit_likelihood(shared.applied_to(problem), fit.state, stretch, Free.SHAPE)
+        last, shared, moves = shared, _judged(problem, fit, shared), moves + fit.moves
+        if shared.like(last):
+            break
+    fit = refit(shared.applied_to(problem), fit.state)
+    return fit._replace(moves=moves + fit.moves), shared
+
+
+def _judged(problem: Problem, fit: LikelihoodFit, last: Shared | None = None) -> Shared:
+    return shared_weights(problem, Judged(fit.residuals, fit.spreads, fit.clean, fit.state.noise), last)
 
 
 def exact_from_the_beginning(problem: Problem) -> bool:

@@ -12,9 +12,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from robustphase.descend.robust_gradient import robust_descent
 from robustphase.estimator.fitting import Fitted, Settings, certified, fit, noise_means
+from robustphase.estimator.groups import Labelled, check_groups, group_weights
 from robustphase.estimator.history import Clock, Iteration, certificate_record, step_record
 from robustphase.estimator.inputs import (
     as_seed,
+    check_groups_use,
     check_many_use,
     check_operator_use,
     check_parameters,
@@ -27,7 +29,7 @@ from robustphase.estimator.scoring import explained
 from robustphase.estimator.standard_errors import FittedModel, sandwich, weighted_sandwich
 from robustphase.estimator.streaming import batch_step
 from robustphase.initialise.standardise import STANDARD, Standardised, standardised
-from robustphase.likelihood import NoiseModel
+from robustphase.likelihood import GroupEvidence, NoiseModel
 from robustphase.likelihood.laws import CurvedNoise
 from robustphase.population import PairedSignal
 from robustphase.problem import KEPT
@@ -124,6 +126,19 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         With ``drift="auto"``, gain and additional background of every response; the fit is to responses without them.
     covariate_weights_ : ndarray of shape (m,)
         Weight of every row of ``A`` alone, whatever its response; after ``partial_fit``, of the last batch.
+    row_weights_ : ndarray of shape (m,)
+        For p > 1 signals: probability of every row of ``A`` to be good, from the responses of all signals together. It is part
+        of ``weights_``.
+    group_weights_ : ndarray of shape (G,), or tuple of them
+        With ``groups``: probability of every group to be good, in the order of ``groups_``. It is part of ``weights_``.
+    groups_ : ndarray of shape (G,), or tuple of them
+        With ``groups``: the distinct labels.
+    group_evidence_ : GroupEvidence or None, or tuple of them
+        With ``groups``: weights, log odds, widths of the residuals over the noise and sizes of the groups. None where no group
+        stands out from the others.
+    unseen_ : ndarray of bool, shape (n,)
+        For a linear operator whose columns have very different energies: the unknowns that get hardly any, stay near where they
+        started and should not be believed.
     certificate_ : float
         Radius around ``signal_``, relative to its norm, that the robust gradient vouches for at the level used. NaN for a
         linear operator.
@@ -148,7 +163,8 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     **Many signals.** If ``y`` has p > 1 columns, every pass over the covariates serves all p signals. The rows of ``A`` are
-    screened once, everything else is each signal's own: ``signal_`` and ``initial_signal_`` have shape (p, n), ``weights_``,
+    screened once, and a row whose responses contradict many signals is bad for all (``row_weights_``); where none does,
+    everything else is each signal's own: ``signal_`` and ``initial_signal_`` have shape (p, n), ``weights_``,
     ``residual_weights_`` and ``covariate_weights_`` (m, p), and ``noise_mean_``, ``noise_scale_``, ``residual_centre_``,
     ``contamination_``, ``certificate_``, ``converged_`` and the fields of ``noise_model_`` have p entries.
 
@@ -157,6 +173,9 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     checked**: bad responses, heavy tails and a background are withstood, a wrong operator is not. There is no
     ``certificate_`` (NaN), since its radius rests on the curvature of Gaussian designs and on single rows; and ``whiten``,
     ``step="paper"``, ``batches``, ``partial_fit`` and the starts ``"mean"``, ``"covariance"`` and ``"spectral"`` are refused.
+    Where the columns of the operator have very different energies (an attribute ``column_energies``, or probed), the fit is a
+    descent on amplitudes with that illumination as its preconditioner, from ``init`` or from the same number everywhere;
+    ``unseen_`` names the unknowns in the dark.
 
     Examples
     --------
@@ -226,6 +245,11 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     model_check_: ModelCheck | tuple[ModelCheck, ...]
     n_features_in_: int
     batches_seen_: int
+    row_weights_: Array
+    unseen_: Array
+    groups_: Array | tuple[Array, ...]
+    group_weights_: Array | tuple[Array, ...]
+    group_evidence_: GroupEvidence | tuple[GroupEvidence | None, ...] | None
     residual_centre_: float
     drift_: Drift
     _law_fitted: bool
@@ -236,7 +260,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     _standard: Standardised
     _paired: bool
 
-    def fit(self, A: Any, y: Any) -> RobustPhaseRetrieval:
+    def fit(self, A: Any, y: Any, groups: Any = None) -> RobustPhaseRetrieval:
         """Recover the signal behind ``y ≈ |A x|²``.
 
         Parameters
@@ -245,6 +269,10 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Covariates; complex rows are the ``aᴴ``. The rows of an operator are trusted.
         y : array-like of shape (m,) or (m, p)
             Responses. With p > 1 columns, p signals behind the same covariates are recovered together.
+        groups : array-like of shape (m,) or (m, g), optional
+            Labels (integers, strings, anything that can be hashed) of samples that are good or bad together, such as the frame
+            a reading belongs to; several columns for several ways to go bad together, such as frame and pixel. Single bad
+            samples are found besides.
 
         Returns
         -------
@@ -258,6 +286,9 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_operator_use(self, samples)
         if samples.responses.ndim == 2:
             check_many_use(self)
+        labelled = check_groups(groups, samples.source.shape[0])
+        if labelled:
+            check_groups_use(self)
         clock = clock.moved_to(samples.source) if samples.source is not source else clock
         start = check_start(self.init, samples)
         samples, detector = read_by(self, samples)
@@ -273,10 +304,13 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             start = start if start is None else standard.there(start[:, np.newaxis])[:, 0]
         self.history_ = []
         with single_threaded_blas():
-            fitted = fit(standard.samples, start, self._settings(level), clock, self._note, detector)
+            fitted = fit(standard.samples, start, self._settings(level, labelled), clock, self._note, detector)
             drift = fitted.drift
         self._paired = samples.paired
         self._copy(fitted, standard, size, one=samples.responses.ndim == 1)
+        self._copy_groups(labelled, fitted.recovery.shared)
+        if fitted.recovery.unseen is not None:
+            self.unseen_ = fitted.recovery.unseen
         if drift is not None:
             self.drift_ = drift
         self.batches_seen_ = 1
@@ -412,6 +446,27 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         flags: Array = self.weights_ < threshold
         return flags
 
+    def flag_groups(self, threshold: float = KEPT) -> Any:
+        """Which groups of the last fit were treated as bad.
+
+        Parameters
+        ----------
+        threshold : float, default=0.5
+            Flag groups with a weight below it.
+
+        Returns
+        -------
+        ndarray of bool, shape (G,), or tuple of them
+            In the order of ``groups_``: ``model.groups_[model.flag_groups()]`` are the labels of bad groups. A tuple for several
+            columns of labels.
+        """
+        check_is_fitted(self, "weights_")
+        if not hasattr(self, "group_weights_"):
+            raise ValueError("the last fit knew of no groups. Pass their labels: fit(A, y, groups=labels).")
+        if isinstance(self.group_weights_, tuple):
+            return tuple(weights < threshold for weights in self.group_weights_)
+        return self.group_weights_ < threshold
+
     def standard_errors(self, A: Any, y: Any) -> Array:
         """Standard errors of the entries of ``signal_``, by the sandwich formula.
 
@@ -487,7 +542,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         validate_data(self, _named(A, source), reset=reset, skip_check_array=True)
         return samples
 
-    def _settings(self, level: float | str) -> Settings:
+    def _settings(self, level: float | str, labelled: tuple[Labelled, ...] = ()) -> Settings:
         names = (
             "noise_mean",
             "init",
@@ -501,7 +556,12 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             "whiten",
             "field",
         )
-        return Settings(contamination=level, seed=self._seed, **{name: getattr(self, name) for name in names})
+        return Settings(
+            contamination=level,
+            seed=self._seed,
+            groupings=tuple(one.grouping for one in labelled),
+            **{name: getattr(self, name) for name in names},
+        )
 
     def _copy(self, fitted: Fitted, standard: Standardised, size: float, *, one: bool) -> None:
         """Take over what was found, in the units of the rows; for one signal without the axis of the signals."""
@@ -529,6 +589,21 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.model_check_ = fitted.checks[0] if one else fitted.checks
         # Of many signals there are no standard errors in any case.
         self._doubted = doubts(fitted.checks[0])
+
+    def _copy_groups(self, labelled: tuple[Labelled, ...], shared: tuple[GroupEvidence | None, ...]) -> None:
+        """Take over what was found of rows and groups; what an earlier fit knew of them is forgotten."""
+        for name in ("unseen_", "row_weights_", "groups_", "group_weights_", "group_evidence_"):
+            self.__dict__.pop(name, None)
+        if self.signal_.ndim == 2:
+            rows = shared[len(labelled)]
+            self.row_weights_ = np.ones(len(self.weights_)) if rows is None else rows.weights
+        if labelled:
+            evidence = shared[: len(labelled)]
+            weights = tuple(group_weights(one, seen) for one, seen in zip(labelled, evidence, strict=True))
+            names = tuple(one.names for one in labelled)
+            single = len(labelled) == 1
+            self.groups_, self.group_weights_ = (names[0], weights[0]) if single else (names, weights)
+            self.group_evidence_ = evidence[0] if single else evidence
 
     def _averaged_step(self, samples: Samples, level: float, settings: Settings, clock: Clock) -> None:
         """A step on a fresh batch, averaged with all earlier ones."""

@@ -32,7 +32,7 @@ from robustphase.likelihood.laws import CurvedNoise
 from robustphase.means import MeanResult
 from robustphase.means.estimate import confident_level
 from robustphase.population import paper_step
-from robustphase.problem import kept
+from robustphase.problem import Grouping, kept
 from robustphase.recover import Recovery, recover
 from robustphase.recover.certificate import Answers, Certificates, certify
 from robustphase.recover.drift import DRIFT, Drift, find_drift, no_drift
@@ -68,6 +68,7 @@ class Settings:
     field: str
     seed: int
     detector: Detector | None = None
+    groupings: tuple[Grouping, ...] = ()
 
     @property
     def unknown_mean(self) -> bool:
@@ -472,6 +473,7 @@ def _run_engine(
         with_polish=settings.polish if polish is None else polish,
         detector=settings.detector,
         seed=settings.seed,
+        groupings=settings.groupings,
     )
 
 

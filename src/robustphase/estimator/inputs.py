@@ -71,6 +71,18 @@ def check_operator_use(estimator: Any, samples: Samples, *, method: str = "fit")
             raise ValueError(f"A is a linear operator, whose rows nobody can look at; {why}, or pass A as an array.")
 
 
+def check_groups_use(estimator: Any) -> None:
+    """Refuse groups where nothing weighs them."""
+    refused = (
+        (estimator.step != "newton", f"step={estimator.step!r}", 'step="newton"'),
+        (estimator.batches != 1, f"batches={estimator.batches}", "batches=1"),
+        (not estimator.polish, "polish=False", "polish=True"),
+    )
+    for wrong, what, right in refused:
+        if wrong:
+            raise ValueError(f"groups are weighed by the likelihood fit, and {what} does without it. Use {right}.")
+
+
 def check_many_use(estimator: Any) -> None:
     """Refuse what only a single signal can have."""
     refused = (

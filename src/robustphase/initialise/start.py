@@ -234,19 +234,20 @@ def operator_start(problem: Problem, *, seed: int = 0) -> Candidates:
     return full.joined(_best(shrunken, START.shrunken))
 
 
-def normalised(samples: Samples) -> tuple[Samples, float]:
-    """Samples whose rows have entries of mean square one, and the number their rows were divided by.
+def normalised(samples: Samples) -> tuple[Samples, float, Array]:
+    """Samples whose rows have entries of mean square one, the number their rows were divided by, and the energies of the columns.
 
     Signals belong to the rows: those of the normalised samples are this number times as long.
     """
     source = samples.source
     assert isinstance(source, OperatorRows)
-    size = float(np.sqrt(source.mean_square()))
+    energies = source.column_energies()
+    size = float(np.sqrt(energies.mean() / source.shape[0]))
     if not 0 < size < np.inf:
         raise ValueError(
             f"the rows of A have a mean square of {size**2:g}: there is nothing to recover. Check that A is not zero."
         )
-    return samples._replace(source=source.rescaled(1 / size)), size
+    return samples._replace(source=source.rescaled(1 / size)), size, energies / size**2
 
 
 def check_whiten(whiten: Any) -> None:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robustphase.constants import budget, derived, empirical
+from robustphase.descend.amplitude_flow import AMPLITUDE, amplitude_flow, is_uneven, unseen_columns
 from robustphase.descend.candidate_steps import advance, at_rest, placed
 from robustphase.descend.consistency import consistent_samples
 from robustphase.descend.likelihood_fit import LikelihoodFit, fit_signals, refit
@@ -28,20 +29,22 @@ from robustphase.initialise.start import (
     shared_start,
     unusual_directions,
 )
-from robustphase.likelihood import NoiseModel, classify, compare, initial_model
+from robustphase.likelihood import GroupEvidence, NoiseModel, classify, compare, initial_model
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
 from robustphase.likelihood.laws import CurvedNoise
-from robustphase.problem import PROBLEM, Candidates, Problem, kept, put_columns
+from robustphase.problem import PROBLEM, Candidates, Grouping, Problem, kept, put_columns
 from robustphase.recover.contradiction import contradicted
 from robustphase.recover.law_engine import Answer, Detector, lawful_answer
 from robustphase.recover.second_opinion import second_opinions
 from robustphase.recover.selection import Selected, finalists, select
-from robustphase.rows import OperatorRows
+from robustphase.rows import OperatorRows, project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.threads import allowed_threads, run_in_threads, single_threaded_blas
 from robustphase.validation import Samples
+
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,10 @@ class Recovery:
     scores, slopes : ndarray of shape (m, p), optional
         Score of each sample and minus its derivative by the mean, where the noise depends on the signal (``noise`` is then
         a :class:`~robustphase.likelihood.laws.CurvedNoise`).
+    shared : tuple of GroupEvidence or None
+        What was found of the groups of each grouping; None where all are good.
+    unseen : ndarray of bool, shape (n,), optional
+        Unknowns behind a linear operator that get so little energy that they stay near where they started.
     """
 
     signals: Array
@@ -148,6 +155,8 @@ class Recovery:
     history: tuple[Stage, ...] = ()
     scores: Array | None = field(default=None, repr=False)
     slopes: Array | None = field(default=None, repr=False)
+    shared: tuple[GroupEvidence | None, ...] = ()
+    unseen: Array | None = field(default=None, repr=False)
 
     @property
     def signal(self) -> Array:
@@ -160,7 +169,8 @@ class Recovery:
         changed: dict[str, Any] = {
             name: put_columns(getattr(self, name), getattr(other, name), columns) for name in _PER_SIGNAL
         }
-        return replace(self, **changed)
+        # Groups are what the majority of the signals say they are.
+        return replace(self, shared=other.shared if _most(columns) else self.shared, **changed)
 
     def joined(self, other: Recovery) -> Recovery:
         """These answers, then the others."""
@@ -170,10 +180,13 @@ class Recovery:
             for name in _PER_SIGNAL
             if name != "noise"
         }
-        return replace(self, noise=noise, **joined)
+        shared = tuple(_joined_evidence(*pair) for pair in zip(self.shared, other.shared, strict=True))
+        return replace(self, noise=noise, shared=shared, **joined)
 
 
-_PER_SIGNAL = tuple(name for name in Recovery.__dataclass_fields__ if name not in ("history", "scores", "slopes"))
+_PER_SIGNAL = tuple(
+    name for name in Recovery.__dataclass_fields__ if name not in ("history", "scores", "slopes", "shared", "unseen")
+)
 
 
 class _History:
@@ -207,6 +220,7 @@ def recover(
     with_polish: bool = True,
     detector: Detector | None = None,
     seed: int = 0,
+    groupings: tuple[Grouping, ...] = (),
 ) -> Recovery:
     """Recover the signals behind checked samples.
 
@@ -226,11 +240,13 @@ def recover(
         What is known of how the responses were read; without one the noise is additive.
     seed : int, default=0
         For first guesses and subsamples.
+    groupings : tuple of Grouping, optional
+        Rows that are good or bad together. With p > 1 signals the p responses of a row are a group besides, the last grouping.
     """
-    size = 1.0
+    size, energies = 1.0, np.ones(1)
     if isinstance(samples.source, OperatorRows):
         # Rows of an operator have any size; those of a design are standard normal, and every stage counts on that.
-        samples, size = normalised(samples)
+        samples, size, energies = normalised(samples)
         start = start if start is None else size * start
     p = 1 if samples.responses.ndim == 1 else samples.responses.shape[1]
     run = _Run(_History(samples), with_polish, seed)
@@ -239,14 +255,20 @@ def recover(
         lazy = p == 1 and start is None
         used = _uncensored(samples, detector)
         problem, screen = screened_problem(used, contamination, unknown_mean=unknown_mean, thorough=not lazy, seed=seed)
+        problem = problem._replace(groupings=(*groupings, *_rows_as_groups(problem)))
         starts = None if start is None else start[:, np.newaxis]
-        found = _in_groups(problem, starts, screen, run)
+        if is_uneven(energies) and with_polish and not unknown_mean:
+            found = _recover_uneven(problem, starts, energies, run)
+        else:
+            found = _in_groups(problem, starts, screen, run)
         more = found.contaminations > PROBLEM.auto_level
-        if isinstance(contamination, str) and more.any():
+        if isinstance(contamination, str) and more.any() and not is_uneven(energies):
             levels = np.minimum(found.contaminations[more] + ENGINE.auto_margin, ENGINE.auto_most)
             weights = problem._replace(weights=found.covariate_weights)
-            found = found.put(more, _in_groups(weights.only(more)._replace(levels=levels), starts, False, run))
-        if with_polish and detector is not None:
+            again = weights.only(more)._replace(levels=levels)
+            told = again if _most(more) else _told(again, found.shared)
+            found = found.put(more, _untold(again, _in_groups(told, starts, False, run)))
+        if with_polish and detector is not None and not is_uneven(energies):
             if used is not samples:
                 problem = _with_censored(problem, samples, detector)
             found = _under_law(problem, found, detector, run)
@@ -288,7 +310,8 @@ def _under_law(problem: Problem, found: Recovery, detector: Detector, run: _Run)
     weights = np.where(
         found.covariate_weights > 0, found.covariate_weights, problem.weights if detector.censored is not None else 0.0
     )
-    weighted = problem._replace(weights=weights)
+    # What was found of rows and groups holds under any law of the noise.
+    weighted = _told(problem._replace(weights=weights), found.shared)
     answer = Answer(found.signals, found.backgrounds, noise, found.weights, found.predictions)
     lawful = lawful_answer(weighted, answer, detector, seed=run.seed)
     if lawful is None:
@@ -302,13 +325,55 @@ def _under_law(problem: Problem, found: Recovery, detector: Detector, run: _Run)
         weights=clean,
         contaminations=1 - kept(clean).mean(axis=0),
         noise=lawful.noise,
-        covariate_weights=weighted.weights,
+        covariate_weights=weights,
         converged=lawful.converged,
         residual_weights=lawful.weights,
         probabilities=clean,
         predictions=lawful.predictions,
         scores=lawful.scores,
         slopes=lawful.slopes,
+    )
+
+
+def _rows_as_groups(problem: Problem) -> tuple[Grouping, ...]:
+    """Behind several signals each row is a group of its responses."""
+    m, p = problem.responses.shape
+    return (Grouping(np.arange(m), m),) if p > 1 else ()
+
+
+def _most(columns: Array) -> bool:
+    return bool(2 * columns.sum() > columns.size)
+
+
+def _told(problem: Problem, evidence: tuple[GroupEvidence | None, ...]) -> Problem:
+    """The problem of some of the signals, with what all of them say of the groups."""
+    weights = problem.weights
+    for (codes, _), one in zip(problem.groupings, evidence, strict=True):
+        weights = weights if one is None else weights * one.weights[codes, np.newaxis]
+    return problem._replace(weights=weights)
+
+
+def _untold(problem: Problem, found: Recovery) -> Recovery:
+    """The answers, with weights of the covariates that know nothing of groups."""
+    return replace(found, covariate_weights=np.broadcast_to(problem.weights, found.weights.shape))
+
+
+def _joined_evidence(one: GroupEvidence | None, other: GroupEvidence | None) -> GroupEvidence | None:
+    """What two sets of signals say of the same groups: independent evidence."""
+    if one is None or other is None:
+        return one if other is None else other
+    # Odds of being bad multiply, and the share of bad groups that is in both of them counts once.
+    logits = [np.log(np.maximum(1 - w, _TINY)) - np.log(np.maximum(w, _TINY)) for w in (one.weights, other.weights)]
+    prior = float(np.median(logits[0] - one.log_odds))
+    weights = 1 / (1 + np.exp(np.clip(logits[0] + logits[1] - prior, -700, 700)))
+    sizes = one.sizes + other.sizes
+    shares = one.sizes / np.maximum(sizes, 1)
+    return GroupEvidence(
+        weights,
+        one.log_odds + other.log_odds,
+        np.exp(shares * np.log(one.widths) + (1 - shares) * np.log(other.widths)),
+        shares * one.bad_shares + (1 - shares) * other.bad_shares,
+        sizes,
     )
 
 
@@ -354,6 +419,51 @@ def _recover_broad(problem: Problem, starts: Array | None, screen: bool, run: _R
     return replace(found, broad=np.ones(len(winners), bool))
 
 
+def _recover_uneven(problem: Problem, starts: Array | None, energies: Array, run: _Run) -> Recovery:
+    """One signal behind an operator whose columns have very different energies: descent on amplitudes."""
+    units, weights = problem.units, problem.weights[:, 0]
+    if starts is None:
+        start = _even_start(problem, energies)
+        run.history.note("start", 1)
+    else:
+        start = starts[:, 0] / np.sqrt(units[0])
+    fit = amplitude_flow(problem, start, energies)
+    residuals = problem.responses[:, 0] - abs2(project(problem.source, fit.signal))
+    clean = np.clip(weights * fit.clean * fit.shared.weights, 0.0, 1.0)[:, np.newaxis]
+    scale = float(np.median(np.abs(residuals[kept(clean[:, 0])]))) if kept(clean).any() else 0.0
+    noise = fit.noise._replace(scales=units * scale)
+    run.history.note("amplitudes", 1, moved=fit.moved, scale=float(noise.scales[0]))
+    return Recovery(
+        signals=np.sqrt(units) * fit.signal[:, np.newaxis],
+        initial_signals=np.sqrt(units) * start[:, np.newaxis],
+        backgrounds=np.zeros(1),
+        weights=clean,
+        contaminations=1 - kept(clean).mean(axis=0),
+        noise=noise,
+        converged=np.array([fit.moved < AMPLITUDE.settled]),
+        broad=np.ones(1, bool),
+        covariate_weights=problem.weights,
+        residual_weights=clean,
+        probabilities=clean,
+        predictions=units * abs2(project(problem.source, fit.signal[:, np.newaxis])),
+        shared=fit.shared.evidence,
+        unseen=unseen_columns(energies),
+    )
+
+
+def _even_start(problem: Problem, energies: Array) -> Array:
+    """The same number everywhere, as large as the responses ask: transparent objects are close to it.
+
+    Spectral starts know nothing here: rows that share most of their energy make all responses alike.
+    """
+    weights = problem.weights[:, 0]
+    flat = np.ones(energies.size, np.result_type(problem.source.dtype, np.float64))
+    predicted = abs2(project(problem.source, flat))
+    sizes = np.sqrt(np.maximum(problem.responses[:, 0], 0.0) * predicted)
+    start: Array = flat * float(weights @ sizes) / max(float(weights @ predicted), _TINY)
+    return start
+
+
 def _select(problem: Problem, candidates: Candidates, run: _Run) -> Selected:
     history, unit = run.history, float(problem.units[0])
     history.note("start", candidates.scores.size, float(candidates.scores.max()))
@@ -386,7 +496,9 @@ def _recover_shared(problem: Problem, run: _Run) -> Recovery:
     suspicious |= first.strengths < ENGINE.above_chance * first.chance
     suspicious |= left.strengths > np.maximum(ENGINE.left_over * first.strengths, ENGINE.above_chance * left.chance)
     if suspicious.any():
-        found = found.put(suspicious, _recover_broad(problem.only(suspicious), None, False, run))
+        again = problem.only(suspicious)
+        told = again if _most(suspicious) else _told(again, found.shared)
+        found = found.put(suspicious, _untold(again, _recover_broad(told, None, False, run)))
     return found
 
 
@@ -421,6 +533,7 @@ def _fit_with_evidence(
         residual_weights=fit.weights * fitted.weights,
         probabilities=fit.clean * fitted.weights,
         predictions=units * abs2(fit.projections),
+        shared=(None,) * len(problem.groupings) if fit.shared is None else fit.shared.evidence,
     ), fit
 
 
@@ -466,7 +579,7 @@ def _together(winners: list[Candidates]) -> Candidates:
 def _classified(problem: Problem, fitted: Problem, fit: LikelihoodFit) -> Array:
     """Probabilities to be clean, with the bad samples of each signal counted, times the weights of the covariates."""
     p, clean = fit.converged.size, np.empty_like(fit.residuals)
-    counting = problem.floored(DENSITY.low_floor)._replace(weights=fitted.weights)
+    counting = problem.floored(DENSITY.low_floor)._replace(weights=fitted.weights, levels=fitted.levels)
 
     def count(lows: range) -> None:
         for low in lows:
@@ -510,4 +623,5 @@ def _as_selected(problem: Problem, winners: list[Selected], initial: list[Array]
         residual_weights=irls * problem.weights,
         probabilities=weights,
         predictions=np.empty((0, units.size)),
+        shared=(None,) * len(problem.groupings),
     )

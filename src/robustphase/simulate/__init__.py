@@ -31,6 +31,7 @@ from robustphase.simulate.detectors import count_photons, make_camera, make_coun
 from robustphase.simulate.diffraction import CodedDiffraction
 from robustphase.simulate.noises import NOISES, Noise, draw_noise, lognormal, mixture, pareto, student
 from robustphase.simulate.oracle import Batch, SampleOracle
+from robustphase.simulate.ptychography import Ptychography
 from robustphase.simulate.signals import image_signal, random_signal, sparse_signal
 from robustphase.simulate.world import World, make_world
 
@@ -46,6 +47,7 @@ __all__ = [
     "Design",
     "Noise",
     "ParametricAttack",
+    "Ptychography",
     "Rewrite",
     "SampleOracle",
     "World",

@@ -1,0 +1,201 @@
+r"""Descent on amplitudes, preconditioned by the energy of the columns: for operators that light unknowns unevenly.
+
+Instruments light part of what they look at; the energies ``d_i = Σ_j |a_ji|²`` of the columns then differ by orders of magnitude,
+and a step that takes them for equal leaves the dim unknowns where they are. With amplitudes ``√y`` instead of intensities, photon
+noise has about the same variance everywhere, and
+
+.. math:: \sum_j w_j \big(\sqrt{y_j} - |a_j^H x|\big)^2
+
+is majorised, at the present phases of ``Ax``, by a quadratic function whose curvature is ``AᴴWA``. So with λ the largest
+eigenvalue of ``AᴴA`` beside the diagonal matrix of the ``d_i``, the step ``x + (λ D)⁻¹ Aᴴ w (√y/|s| − 1) s`` never raises it:
+amplitude flow with illumination preconditioning. In ptychography ``AᴴA`` is diagonal, and λ is one.
+
+Weights are those of a mixture as everywhere: residuals ``√y − |s|`` of clean samples follow a Student law that is fitted along
+the way, a share of the samples is bad, and so are groups. They are renewed every few steps. Unknowns that get hardly any energy
+cannot be determined; their steps are shortened (D is bounded from below), so they stay near where they started.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from robustphase.constants import budget, derived, empirical, numeric
+from robustphase.descend.shared_weights import Judged, Shared, nothing_shared, shared_weights
+from robustphase.likelihood import NoiseModel, e_step, initial_model, m_step
+from robustphase.problem import Problem
+from robustphase.rows import RowSource, adjoint, project, sweep
+from robustphase.rows.source import Array
+
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True)
+class AmplitudeOptions:
+    """Constants of the descent on amplitudes."""
+
+    uneven: float = derived(
+        10.0,
+        "mean energy of a column over that of the dimmest hundredth: steps for equal ones take that many times as long",
+    )
+    dimmest: float = derived(0.01, "that hundredth")
+    regularised: float = empirical(
+        0.05, "least energy of a column in a step, over the largest: dimmer unknowns move less"
+    )
+    power_steps: int = budget(6, "power iterations for the largest eigenvalue")
+    margin: float = numeric(1.02, "what they may miss of it")
+    certain: float = numeric(0.05, "eigenvalues that close to one are one: the energies are exact and AᴴA is diagonal")
+    least_left: float = derived(
+        0.5, "least share of the noise that a residual keeps: with fewer than two samples per unknown"
+    )
+    first: int = budget(10, "steps until weights are renewed first: before, every residual is large")
+    every: int = budget(10, "steps between renewals")
+    model_rounds: int = budget(8, "rounds of expectation maximisation for the law of the residuals")
+    steps: int = budget(150, "most steps")
+    tol: float = numeric(2e-4, "relative step at which the descent is over")
+    settled: float = numeric(2e-3, "relative step at which it has settled: unknowns in the dark go on for long")
+
+
+AMPLITUDE = AmplitudeOptions()
+
+
+class AmplitudeFit(NamedTuple):
+    """A signal (n,), probabilities to be clean and shared weights of the samples (m,), and how the descent went.
+
+    Attributes
+    ----------
+    noise : NoiseModel
+        Law of the residuals of the amplitudes.
+    moved : float
+        Relative length of the last step.
+    loss : float
+        Mean square of the residuals of the amplitudes that count.
+    """
+
+    signal: Array
+    clean: Array
+    shared: Shared
+    noise: NoiseModel
+    moved: float
+    loss: float
+
+
+def is_uneven(energies: Array) -> bool:
+    """Whether columns of these energies are too different for steps that take them for equal."""
+    return bool(energies.mean() > AMPLITUDE.uneven * np.quantile(energies, AMPLITUDE.dimmest))
+
+
+def unseen_columns(energies: Array) -> Array:
+    """Which unknowns get so little energy that their steps are shortened: they are not determined by the samples alone."""
+    unseen: Array = energies < AMPLITUDE.regularised * energies.max()
+    return unseen
+
+
+def amplitude_flow(problem: Problem, start: Array, energies: Array, *, steps: int | None = None) -> AmplitudeFit:
+    """Descend on the amplitudes of one signal from a start.
+
+    Parameters
+    ----------
+    problem : Problem
+        The samples, one column of responses.
+    start : ndarray of shape (n,)
+        Where to start.
+    energies : ndarray of shape (n,)
+        Energies of the columns.
+    steps : int, optional
+        Most steps.
+    """
+    amplitudes = np.sqrt(np.maximum(problem.responses[:, 0], 0.0))
+    judged = problem._replace(responses=amplitudes[:, np.newaxis])
+    scaled = energies + AMPLITUDE.regularised * energies.max()
+    scaled = scaled * _largest_eigenvalue(problem.source, scaled)
+    signal, moved = start, np.inf
+    clean, shared, noise = np.ones(amplitudes.size), nothing_shared(problem), None
+    weights, settled_at = problem.weights[:, 0], -1
+    most = AMPLITUDE.steps if steps is None else steps
+    for step in range(most):
+        done = sweep(problem.source, signal, _pull, (amplitudes, weights))
+        if step >= AMPLITUDE.first and (step - AMPLITUDE.first) % AMPLITUDE.every == 0 and settled_at < 0:
+            residuals = amplitudes - np.abs(done.projections)
+            last = shared
+            clean, shared, noise = _judge(judged, residuals * _unfollowed(judged, weights, shared), shared, noise)
+            weights = problem.weights[:, 0] * clean * shared.weights
+            settled_at = step if step > AMPLITUDE.first and shared.like(last) and moved < AMPLITUDE.settled else -1
+        change = done.total / scaled
+        signal = signal + change
+        moved = float(np.linalg.norm(change) / max(float(np.linalg.norm(signal)), _TINY))
+        if moved < AMPLITUDE.tol and step > AMPLITUDE.first + AMPLITUDE.every:
+            break
+    residuals = amplitudes - np.abs(sweep(problem.source, signal, _pull, (amplitudes, weights)).projections)
+    clean, shared, noise = _judge(judged, residuals * _unfollowed(judged, weights, shared), shared, noise)
+    kept = problem.weights[:, 0] * clean * shared.weights
+    loss = float(kept @ residuals**2 / max(float(kept.sum()), _TINY))
+    return AmplitudeFit(signal, clean, shared, noise, moved, loss)
+
+
+def _unfollowed(problem: Problem, weights: Array, shared: Shared) -> Array:
+    """Factors, shape (m,), that make residuals as long as the noise, whether the signal follows their group or not.
+
+    A signal whose columns have the energies d in the samples that count predicts a sample with the variance ``2 aᴴ D⁻¹ a`` in
+    units of the noise, twice that of a complex linear model because an amplitude is one real number. By so much the squares of
+    residuals are shorter in groups that count, and longer in the others: without that, whatever is given up stays given up.
+    The variances are probed and averaged over groups: two passes.
+    """
+    if not problem.groupings:
+        return np.ones(len(weights))
+    rng, (m, n), (codes, groups) = np.random.default_rng(0), problem.source.shape, problem.groupings[0]
+    signs = rng.choice((-1.0, 1.0), n)
+    energies = np.maximum((signs * sweep(problem.source, signs, lambda s, w: w * s, (weights,)).total).real, 0.0)
+    energies += AMPLITUDE.regularised * energies.max()
+    probe = np.exp(2j * np.pi * rng.random(m)) if problem.source.dtype.kind == "c" else rng.choice((-1.0, 1.0), m)
+    image = project(problem.source, adjoint(problem.source, probe) / energies)
+    counts = np.maximum(np.bincount(codes, minlength=groups), 1)
+    variances = 2 * np.bincount(codes, (probe.conj() * image).real, minlength=groups) / counts
+    squares = 1 + (1 - 2 * shared.weights) * np.clip(variances, 0, None)[codes]
+    factors: Array = 1 / np.sqrt(np.maximum(squares, AMPLITUDE.least_left))
+    return factors
+
+
+def _pull(projections: Array, amplitudes: Array, weights: Array) -> Array:
+    """What each sample asks of its projection: another length, at the present phase."""
+    lengths = np.abs(projections)
+    pull: Array = weights * (amplitudes / np.maximum(lengths, _TINY) - 1) * projections
+    # Without a phase there is no direction to go.
+    return np.where(lengths > 0, pull, 0)
+
+
+def _judge(
+    problem: Problem, residuals: Array, last: Shared, noise: NoiseModel | None
+) -> tuple[Array, Shared, NoiseModel]:
+    """Probabilities to be clean, weights of groups, and the law of the residuals."""
+    column, kept = residuals[:, np.newaxis], last.applied_to(problem)
+    if noise is None:
+        used = np.abs(residuals[problem.weights[:, 0] > 0])
+        noise = initial_model(np.array([max(float(np.median(used)), _TINY)]), problem.levels)
+    spreads, density = np.zeros_like(column), _bad_density(problem)
+    for _ in range(AMPLITUDE.model_rounds):
+        seen = e_step(column, spreads, density, kept.weights, noise)
+        noise = m_step(noise, seen.statistics, kept.levels)
+    seen = e_step(column, spreads, density, kept.weights, noise)
+    shared = shared_weights(problem._replace(density=density), Judged(column, spreads, seen.clean, noise), last)
+    return seen.clean[:, 0], shared, noise
+
+
+def _bad_density(problem: Problem) -> Array:
+    """Density of bad amplitudes: even over the range of all of them."""
+    amplitudes = problem.responses[problem.weights[:, 0] > 0]
+    reach = max(float(amplitudes.max(initial=0.0)), _TINY)
+    return np.full(problem.responses.shape, 1 / reach)
+
+
+def _largest_eigenvalue(source: RowSource, scaled: Array) -> float:
+    """Largest eigenvalue of ``AᴴA`` beside the diagonal matrix of ``scaled``, at least one: a few power iterations."""
+    root, value = np.sqrt(scaled), 1.0
+    vector = np.random.default_rng(0).standard_normal(root.size) * np.ones(1, source.dtype)
+    for _ in range(AMPLITUDE.power_steps):
+        vector = vector / max(float(np.linalg.norm(vector)), _TINY)
+        vector = sweep(source, vector / root, lambda s: s).total / root
+        value = float(np.linalg.norm(vector))
+    return max(AMPLITUDE.margin * value, 1.0) if value > 1 + AMPLITUDE.certain else 1.0

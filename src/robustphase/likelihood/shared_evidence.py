@@ -1,0 +1,249 @@
+r"""Evidence that samples share: a group of samples is bad together where its residuals are wider than those of the other groups.
+
+One sample of a wrong row often looks plausible; forty of them do not. Under the fitted noise model the samples of a group g have
+the likelihood
+
+.. math:: L_g(\tau, \pi_g) = \prod_{j \in g} \big[(1 - \pi_g)\, p(r_j / \tau)/\tau + \pi_g f(y_j)\big],
+
+with a width τ of the noise and a share π_g of bad responses of its own; p, f and the share π of single bad responses are those of
+:mod:`robustphase.likelihood.noise_model`. Good groups have the share π and widths whose logarithms are normal around the typical
+one, with a spread that the groups themselves tell: instruments have frames that are noisier than others, and such a frame is not
+bad. A bad group has some larger width, each as likely as the other, or a share of bad responses that makes it bad by majority. A
+share of the groups is bad, and expectation maximisation over the groups finds it along with the spread. Where bad groups do not
+explain the residuals better than chance allows, all groups are good, and nothing at all changes.
+
+Rows behind many signals are groups too: the p responses of a row share its covariates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
+
+from robustphase.constants import budget, derived, numeric
+from robustphase.likelihood.noise_model import NOISE, NoiseModel
+
+Array = NDArray[Any]
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True)
+class SharedOptions:
+    """Constants of the shared evidence."""
+
+    spacing: float = numeric(float(np.log(2) / 2), "step of the logarithm of the widths that are compared")
+    finer: int = numeric(4, "widths between two of these, at which likelihoods are interpolated: they are smooth")
+    narrowest: int = numeric(-3, "steps down to the narrowest width: a good group may be quieter than the others")
+    widest: int = numeric(10, "steps up to the widest: at 32 times the noise nearly all responses count as bad instead")
+    shares: tuple[float, float] = derived(
+        (0.5, 0.95), "shares of bad responses that make a group bad: half of them, or as good as all"
+    )
+    gain: float = derived(
+        0.5, "gain in log-likelihood, in log(groups) per parameter, that bad groups must be worth: Schwarz's criterion"
+    )
+    parameters: int = derived(
+        2, "that bad groups add: their share, and whether they differ in width or in bad responses"
+    )
+    fewest: float = derived(2.0, "responses without which a group shares nothing")
+    rounds: int = budget(100, "most rounds of expectation maximisation")
+    settled: float = numeric(1e-3, "gain in log-likelihood at which it is over")
+    tiny_scale: float = numeric(1e-9, "noise below it, in units of the responses, is rounding, which has no law")
+    rows: int = budget(4096, "samples whose evidence is computed together")
+
+    @property
+    def log_widths(self) -> Array:
+        """Logarithms of the widths at which likelihoods are computed; that of the fitted noise is zero."""
+        return self.spacing * np.arange(self.narrowest, self.widest + 1)
+
+    @property
+    def fine_widths(self) -> Array:
+        """Logarithms of the widths that are compared."""
+        return self.spacing / self.finer * np.arange(self.finer * self.narrowest, self.finer * self.widest + 1)
+
+    @property
+    def least_spread(self) -> float:
+        """Least spread of the log widths of good groups: less does not show at this distance of the widths."""
+        return self.spacing / self.finer / 2
+
+
+SHARED = SharedOptions()
+
+
+class GroupEvidence(NamedTuple):
+    """What the samples say of their groups.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (G,)
+        Probability of every group to be good.
+    log_odds : ndarray of shape (G,)
+        Logarithm of the odds of being bad, before the share of bad groups enters: the evidence alone.
+    widths : ndarray of shape (G,)
+        Width of the residuals of a group over that of the fitted noise.
+    bad_shares : ndarray of shape (G,)
+        Probability that most of its responses are bad one by one.
+    sizes : ndarray of shape (G,)
+        Responses that counted.
+    """
+
+    weights: Array
+    log_odds: Array
+    widths: Array
+    bad_shares: Array
+    sizes: Array
+
+
+def row_likelihoods(residuals: Array, spreads: Array, density: Array, weights: Array, model: NoiseModel) -> Array:
+    """Log-likelihood of the responses of every row under each kind of group, shape (m, kinds): widths, then shares.
+
+    Parameters
+    ----------
+    residuals, spreads : ndarray of shape (m, k)
+        Response minus prediction, and the variances of the predictions, which are added to the squares: negative for samples
+        that the prediction knows nothing of.
+    density : ndarray of shape (m, 1) or (m, k)
+        Density of bad responses.
+    weights : ndarray of shape (m, 1) or (m, k)
+        How much each response counts.
+    model : NoiseModel
+        The models of the columns.
+    """
+    m, k = residuals.shape
+    precision: Any = np.float64 if k == 1 else np.float32
+    scales = np.maximum(model.scales, SHARED.tiny_scale)
+    fitted = model._replace(scales=scales)
+    kinds = [(float(width), model.mixing) for width in SHARED.log_widths]
+    kinds += [(0.0, np.full(model.mixing.shape, share)) for share in SHARED.shares]
+    log_peak = np.log(fitted.density(np.zeros((1, k)))[0])
+    peaks = [np.log1p(-share) + log_peak - width for width, share in kinds]
+    likelihoods = np.empty((m, len(kinds)))
+    with np.errstate(over="ignore"):
+        for low in range(0, m, SHARED.rows):
+            part = slice(low, low + SHARED.rows)
+            standard: Array = np.clip(residuals[part] / scales, -NOISE.largest, NOISE.largest).astype(precision)
+            squares: Array = standard * standard
+            squares *= np.where(standard > 0, model.skews**-2, 1.0).astype(precision)
+            squares += np.minimum(spreads[part] / (scales**2 * model.skews), NOISE.largest).astype(precision)
+            # What was given up may have a negative variance of its prediction to be added, but no negative square.
+            np.maximum(squares, 0, out=squares)
+            squares *= model.tails.astype(precision)
+            bad, counts = density[part].astype(precision), weights[part].astype(precision)
+            exponent = (-(model.degrees + 1) / 2).astype(precision)
+            for kind, ((width, share), peak) in enumerate(zip(kinds, peaks, strict=True)):
+                value: Array = np.log1p(squares * precision(np.exp(-2 * width)))
+                value *= exponent
+                value += peak.astype(precision)
+                np.exp(value, out=value)
+                value += bad * share.astype(precision)
+                np.log(value, out=value)
+                value *= counts
+                likelihoods[part, kind] = value.sum(axis=1, dtype=np.float64)
+    return likelihoods
+
+
+def group_evidence(likelihoods: Array, sizes: Array, codes: Array, count: int, most: float) -> GroupEvidence | None:
+    """What the samples say of their groups; None where bad groups explain nothing.
+
+    Parameters
+    ----------
+    likelihoods : ndarray of shape (m, kinds)
+        Of :func:`row_likelihoods`, times the weights that other groupings leave to the rows.
+    sizes : ndarray of shape (m,)
+        Responses of every row that count.
+    codes : ndarray of int, shape (m,)
+        Group of every row.
+    count : int
+        Number of groups.
+    most : float
+        Largest share of bad groups.
+    """
+    responses = np.bincount(codes, sizes, minlength=count)
+    informed = responses >= SHARED.fewest
+    if informed.sum() < SHARED.fewest:
+        return None
+    total = _refined(np.stack([np.bincount(codes, column, minlength=count) for column in likelihoods.T], axis=1))
+    relative = np.exp(total - total.max(axis=1, keepdims=True))
+    fit, best = _best_mixture(relative[informed], most)
+    _, without = _best_mixture(relative[informed], 0.0)
+    if best - without < SHARED.gain * SHARED.parameters * np.log(informed.sum()):
+        return None
+    good, bad = fit.priors()
+    log_odds = np.log(np.maximum(relative @ bad, _TINY)) - np.log(np.maximum(relative @ good, _TINY))
+    log_widths = SHARED.fine_widths
+    by_width = relative[:, : log_widths.size]
+    prior = np.log(max(fit.share, _TINY)) - np.log1p(-fit.share)
+    return GroupEvidence(
+        np.where(informed, 1 / (1 + np.exp(log_odds)), 1.0),
+        np.where(informed, log_odds - prior, 0.0),
+        np.exp(by_width @ log_widths / np.maximum(by_width.sum(axis=1), _TINY)),
+        relative[:, log_widths.size :].sum(axis=1) / relative.sum(axis=1),
+        responses,
+    )
+
+
+def _refined(total: Array) -> Array:
+    """Log-likelihoods of groups at all widths that are compared, then those of the shares."""
+    coarse = SHARED.log_widths
+    fine = CubicSpline(coarse, total[:, : coarse.size], axis=1)(SHARED.fine_widths)
+    return np.concatenate((fine, total[:, coarse.size :]), axis=1)
+
+
+class _Mixture(NamedTuple):
+    """Groups that are good, with a centre and a spread of their log widths, and a share of groups that are not."""
+
+    centre: float
+    spread: float
+    share: float
+
+    def priors(self) -> tuple[Array, Array]:
+        """Probabilities of the kinds for good and for bad groups, times the shares of these."""
+        log_widths, others = SHARED.fine_widths, len(SHARED.shares)
+        normal = np.exp(-0.5 * ((log_widths - self.centre) / self.spread) ** 2)
+        good = np.concatenate((normal / normal.sum(), np.zeros(others)))
+        wider = np.concatenate((log_widths > self.centre + self.spread, np.ones(others, bool)))
+        return (1 - self.share) * good, self.share * wider / int(wider.sum())
+
+    def renewed(self, relative: Array, most: float) -> tuple[_Mixture, float]:
+        """One round of expectation maximisation; and the log-likelihood before it."""
+        good, bad = self.priors()
+        either = np.maximum(relative @ (good + bad), _TINY)
+        # Expected number of good groups of each width.
+        log_widths = SHARED.fine_widths
+        counts = (good * ((1 / either) @ relative))[: log_widths.size]
+        mass = max(float(counts.sum()), _TINY)
+        centre = float(counts @ log_widths) / mass
+        spread = float(np.sqrt(counts @ (log_widths - centre) ** 2 / mass))
+        share = min(max(1 - mass / len(relative), 0.0), most)
+        return _Mixture(centre, max(spread, SHARED.least_spread), share), float(np.log(either).sum())
+
+
+def _best_mixture(relative: Array, most: float) -> tuple[_Mixture, float]:
+    """The mixture of good and bad groups with the largest likelihood, and its logarithm.
+
+    Wide groups are bad, or good ones of a large spread, and either explanation holds on to itself; so both are tried.
+
+    Parameters
+    ----------
+    relative : ndarray of shape (G, kinds)
+        Likelihoods, over the largest of each group.
+    most : float
+        Largest share of bad groups.
+    """
+    widths = SHARED.fine_widths[np.argmax(relative[:, : SHARED.fine_widths.size], axis=1)]
+    low, centre, high = np.quantile(widths, (0.25, 0.5, 0.75))
+    fits = []
+    for spread in (0.0, float(high - low)):
+        fit = _Mixture(float(centre), max(spread, SHARED.least_spread), most / 2)
+        value = -np.inf
+        for _ in range(SHARED.rounds):
+            before = value
+            renewed, value = fit.renewed(relative, most)
+            if value - before < SHARED.settled:
+                break
+            fit = renewed
+        fits.append((fit, value))
+    return max(fits, key=lambda one: one[1])

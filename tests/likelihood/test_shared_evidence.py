@@ -1,0 +1,70 @@
+"""Evidence of groups: likelihoods under wider noise, and the mixture of good and bad groups."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from robustphase.likelihood import NoiseModel, group_evidence, row_likelihoods
+from robustphase.likelihood.shared_evidence import SHARED
+
+MODEL = NoiseModel(np.array([0.5]), np.array([0.2]), np.array([0.3]), np.array([0.1]))
+
+
+def evidence(residuals, codes, count, most=0.2, model=MODEL):
+    m = len(residuals)
+    ones = np.ones((m, 1))
+    likelihoods = row_likelihoods(residuals[:, None], 0 * ones, 0.3 * ones, ones, model)
+    return group_evidence(likelihoods, np.ones(m), codes, count, most)
+
+
+def test_the_likelihood_of_a_width_is_that_of_a_model_of_this_scale():
+    residuals = np.linspace(-3, 4, 40)[:, None]
+    ones = np.ones_like(residuals)
+    found = row_likelihoods(residuals, 0 * ones, 0.3 * ones, ones, MODEL)
+    for kind, width in enumerate(SHARED.log_widths):
+        wider = MODEL._replace(scales=MODEL.scales * np.exp(width))
+        expected = np.log(0.9 * wider.density(residuals) + 0.1 * 0.3)
+        assert_allclose(found[:, kind], expected[:, 0], rtol=1e-10)
+    for kind, share in enumerate(SHARED.shares, start=SHARED.log_widths.size):
+        expected = np.log((1 - share) * MODEL.density(residuals) + share * 0.3)
+        assert_allclose(found[:, kind], expected[:, 0], rtol=1e-10)
+
+
+@pytest.mark.parametrize("width", [2.5, 6.0, 1e6])
+def test_wide_groups_are_bad_and_no_others(width):
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(60), 30)
+    residuals = 0.5 * rng.standard_t(5, codes.size)
+    bad = np.arange(60) % 10 == 0
+    residuals[bad[codes]] *= width
+    seen = evidence(residuals, codes, 60)
+    assert (seen.weights[bad] < 0.5).all()
+    assert (seen.weights[~bad] < 0.5).mean() <= 0.05
+    assert seen.log_odds[bad].min() > np.quantile(seen.log_odds[~bad], 0.95)
+
+
+def test_groups_that_are_alike_are_all_good():
+    """Of 40 draws from the model itself, at most one may find groups: Schwarz's criterion errs less than once in sixty here."""
+    found = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        codes = np.repeat(np.arange(60), 30)
+        residuals = 0.5 * rng.standard_t(5, codes.size)
+        residuals[residuals > 0] *= np.exp(0.3)
+        found += evidence(residuals, codes, 60) is not None
+    assert found <= 1
+
+
+def test_the_order_of_samples_and_the_names_of_groups_do_not_matter():
+    rng = np.random.default_rng(1)
+    codes = np.repeat(np.arange(30), 20)
+    residuals = 0.5 * rng.standard_t(5, codes.size) * np.where(codes < 4, 4.0, 1.0)
+    order, names = rng.permutation(codes.size), rng.permutation(30)
+    first, second = evidence(residuals, codes, 30), evidence(residuals[order], names[codes][order], 30)
+    assert_allclose(second.weights[names], first.weights, atol=1e-9)
+
+
+def test_groups_of_one_sample_share_nothing():
+    assert evidence(np.array([0.1, 50.0, 0.2]), np.arange(3), 3) is None
