@@ -34,7 +34,7 @@ from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
 from robustphase.likelihood.laws import CurvedNoise
 from robustphase.problem import PROBLEM, Candidates, Grouping, Problem, kept, put_columns
-from robustphase.recover.contradiction import contradicted
+from robustphase.recover.contradiction import contradictions
 from robustphase.recover.law_engine import Answer, Detector, lawful_answer
 from robustphase.recover.second_opinion import second_opinions
 from robustphase.recover.selection import Selected, finalists, select
@@ -515,9 +515,9 @@ def _fit_with_evidence(
     scale = float(fit.state.noise.scales[0] * problem.units[0])
     run.history.note("polish", again.size, moved=fit.moves[-1], scale=scale)
     weights = _classified(problem, fitted, fit)
-    doubted = contradicted(fitted, fit, weights)
-    if doubted.any():
-        fit = _heard_twice(problem, fit, weights, doubted, run)
+    doubts = contradictions(fitted, fit, weights)
+    if (doubts > 1).any():
+        fit = _heard_twice(problem, fit, weights, doubts, run)
         weights = _classified(problem, fitted, fit)
     units = problem.units
     return Recovery(
@@ -537,11 +537,12 @@ def _fit_with_evidence(
     ), fit
 
 
-def _heard_twice(problem: Problem, fit: LikelihoodFit, weights: Array, doubted: Array, run: _Run) -> LikelihoodFit:
-    """The fits, with other answers to those in doubt where the samples that they explain worst know better."""
+def _heard_twice(problem: Problem, fit: LikelihoodFit, weights: Array, doubts: Array, run: _Run) -> LikelihoodFit:
+    """The fits, with other answers to those in doubt where the samples vote for them."""
+    doubted = doubts > 1
     search = _broad_candidates if doubted.sum() <= ENGINE.broad_columns else _shared_candidates
     better, others = second_opinions(
-        problem.only(doubted), fit.only(doubted), weights[:, doubted], lambda half: search(half, run)
+        problem.only(doubted), fit.only(doubted), weights[:, doubted], doubts[doubted], lambda half: search(half, run)
     )
     run.history.note("second opinion", int(doubted.sum()), moved=others.moves[-1])
     if not better.any():
