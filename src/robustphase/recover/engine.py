@@ -211,6 +211,21 @@ class _Run(NamedTuple):
     seed: int
 
 
+class Known(NamedTuple):
+    """What is known of samples beside their numbers.
+
+    Attributes
+    ----------
+    detector : Detector, optional
+        How the responses were read; without one the noise is additive.
+    groupings : tuple of Grouping
+        Rows that are good or bad together. With p > 1 signals the p responses of a row are a group besides, the last grouping.
+    """
+
+    detector: Detector | None = None
+    groupings: tuple[Grouping, ...] = ()
+
+
 def recover(
     samples: Samples,
     contamination: float | str,
@@ -218,9 +233,8 @@ def recover(
     unknown_mean: bool,
     start: Array | None = None,
     with_polish: bool = True,
-    detector: Detector | None = None,
+    known: Known | None = None,
     seed: int = 0,
-    groupings: tuple[Grouping, ...] = (),
 ) -> Recovery:
     """Recover the signals behind checked samples.
 
@@ -236,12 +250,10 @@ def recover(
         Start from here instead of looking for candidates.
     with_polish : bool, default=True
         Do the last, efficient step.
-    detector : Detector, optional
-        What is known of how the responses were read; without one the noise is additive.
+    known : Known, optional
+        How the responses were read, and which rows belong together.
     seed : int, default=0
         For first guesses and subsamples.
-    groupings : tuple of Grouping, optional
-        Rows that are good or bad together. With p > 1 signals the p responses of a row are a group besides, the last grouping.
     """
     size, energies = 1.0, np.ones(1)
     if isinstance(samples.source, OperatorRows):
@@ -249,6 +261,7 @@ def recover(
         samples, size, energies = normalised(samples)
         start = start if start is None else size * start
     p = 1 if samples.responses.ndim == 1 else samples.responses.shape[1]
+    detector, groupings = Known() if known is None else known
     run = _Run(_History(samples), with_polish, seed)
     # Between the passes there are only small matrices, on which several threads would wait for each other.
     with single_threaded_blas():
