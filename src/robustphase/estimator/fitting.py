@@ -33,7 +33,7 @@ from robustphase.means import MeanResult
 from robustphase.means.estimate import confident_level
 from robustphase.population import paper_step
 from robustphase.problem import PROBLEM, Grouping, kept
-from robustphase.recover import Recovery, recover
+from robustphase.recover import Known, Recovery, recover
 from robustphase.recover.certificate import Answers, Certificates, certify
 from robustphase.recover.drift import DRIFT, Drift, find_drift, no_drift
 from robustphase.recover.law_engine import Detector
@@ -476,9 +476,8 @@ def _run_engine(
         unknown_mean=settings.unknown_mean,
         start=start,
         with_polish=settings.polish if polish is None else polish,
-        detector=settings.detector,
+        known=Known(settings.detector, settings.groupings),
         seed=settings.seed,
-        groupings=settings.groupings,
     )
 
 

@@ -39,7 +39,11 @@ class CertificateOptions:
     """Constants of the certificate."""
 
     constant: float = empirical(
-        2.0, "C of Proposition 2.1: attacks that were searched for reach 0.6 of it, others a third"
+        3.0,
+        "C of Proposition 2.1 beyond which an answer is brought back: clean and attacked runs stay below a third of it",
+    )
+    stated: float = empirical(
+        2.0, "C of the radius that is stated: attacks that were searched for reach 0.6 of it, others half of that"
     )
     curvature: float = derived(2.0, "least curvature of the risk at the signal over ‖x‖² (Lemma 2.1, corrected)")
     depth: int = budget(5, "passes that look for the worst direction")
@@ -186,17 +190,14 @@ def vouched(answers: Answers, gradients: Gradients, levels: Array) -> Certificat
     variances = np.where(np.isfinite(gradients.top_variances), np.maximum(gradients.top_variances, 0.0), np.inf)
     # The gradients of a signal of zero vanish, and the curvature with them.
     curvatures = np.maximum(CERTIFICATE.curvature * norms**2 * (least_curvature(signals) if paired else 1.0), _TINY)
-    allowed = CERTIFICATE.constant * np.sqrt(np.maximum(levels, 1.0 / m) * variances) / curvatures
-    room = (
-        CERTIFICATE.constant
-        * np.sqrt(np.maximum(np.maximum(levels, answers.assumed), 1.0 / m) * variances)
-        / curvatures
-    )
+    unit = CERTIFICATE.constant * np.sqrt(variances) / curvatures
+    allowed = unit * np.sqrt(np.maximum(levels, 1.0 / m))
+    room = unit * np.sqrt(np.maximum(np.maximum(levels, answers.assumed), 1.0 / m))
     outside = (offsets > room) & (offsets > CERTIFICATE.rounding * norms)
     excess = np.where(outside, 1.0 - np.minimum(room, offsets) / np.maximum(offsets, _TINY), 0.0)
     return Certificates(
         signals - excess * displacements,
-        (np.minimum(offsets, room) + allowed) / norms,
+        (np.minimum(offsets, room) + CERTIFICATE.stated / CERTIFICATE.constant * allowed) / norms,
         excess * offsets / norms,
         gradients,
     )
