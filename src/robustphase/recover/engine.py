@@ -323,8 +323,7 @@ def _under_law(problem: Problem, found: Recovery, detector: Detector, run: _Run)
     weights = np.where(
         found.covariate_weights > 0, found.covariate_weights, problem.weights if detector.censored is not None else 0.0
     )
-    # What was found of rows and groups holds under any law of the noise.
-    weighted = _told(problem._replace(weights=weights), found.shared)
+    weighted = problem._replace(weights=weights)
     answer = Answer(found.signals, found.backgrounds, noise, found.weights, found.predictions)
     lawful = lawful_answer(weighted, answer, detector, seed=run.seed)
     if lawful is None:
@@ -345,6 +344,8 @@ def _under_law(problem: Problem, found: Recovery, detector: Detector, run: _Run)
         predictions=lawful.predictions,
         scores=lawful.scores,
         slopes=lawful.slopes,
+        # Strong rows have larger residuals under such a law, so even noise would make bad groups of them.
+        shared=(None,) * len(found.shared),
     )
 
 
