@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 _TINY = float(np.finfo(np.float64).tiny)
+#: Shorter real and imaginary parts, over the whole signal, are roundings: the square of this is one.
+_SHORTEST = 1e-8
 
 
 class PairedSignal(np.ndarray[Any, np.dtype[Any]]):
@@ -68,7 +70,9 @@ class PairedCurvature:
         self._turn = np.exp(-0.5j * np.angle(pseudo_power))
         turned = signals * self._turn
         self._axes = turned.real, turned.imag
-        self._lengths = tuple(np.maximum(np.linalg.norm(axis, axis=0), _TINY) for axis in self._axes)
+        # Where one of them vanishes there is no moment along it either; it must not be divided by nothing.
+        least = np.maximum(_SHORTEST * np.linalg.norm(signals, axis=0), _TINY)
+        self._lengths = tuple(np.maximum(np.linalg.norm(axis, axis=0), least) for axis in self._axes)
         self._axes = tuple(axis / length for axis, length in zip(self._axes, self._lengths, strict=True))
         first, outer = _span_moments(moments, self._turn, self._lengths)
         self.level = first

@@ -295,6 +295,9 @@ def _better_start(problem: Problem, readings: Readings, answer: Answer, seed: in
     """For every one of many columns the more likely of two candidates: one from common passes, and the additive answer."""
     law = PoissonLaw(problem.levels / 2)
     steps, inner, _ = LAW_ENGINE.race[-1]
+    if problem.paired and np.any(answer.signals, axis=0).all():
+        # A start along one direction never leaves the real numbers, in which the signal is not.
+        return answer.signals, np.maximum(answer.backgrounds, 0.0)
     shared = shared_law_start(problem, readings, law, seed=seed)
     first = fit_law(problem, readings, law, *shared, Effort(steps, inner))
     there = np.linalg.norm(answer.signals, axis=0) > 0
@@ -312,8 +315,10 @@ def _raced(problem: Problem, readings: Readings, answer: Answer, column: int, se
     mixing = one.levels / 2
     signals, backgrounds = law_start(one, read, PoissonLaw(mixing), seed=seed)
     if np.any(answer.signals[:, column]):
-        signals = np.hstack((answer.signals[:, chosen], signals))
-        backgrounds = np.concatenate((np.maximum(answer.backgrounds[chosen], 0.0), backgrounds))
+        # Starts along one direction never leave the real numbers, in which a complex signal is not.
+        others = 0 if problem.paired else backgrounds.size
+        signals = np.hstack((answer.signals[:, chosen], signals[:, :others]))
+        backgrounds = np.concatenate((np.maximum(answer.backgrounds[chosen], 0.0), backgrounds[:others]))
     for steps, inner, left in LAW_ENGINE.race:
         law = PoissonLaw(np.broadcast_to(mixing, backgrounds.shape))
         fit = fit_law(one, read, law, signals, backgrounds, Effort(steps, inner))
