@@ -9,7 +9,7 @@ from scipy.sparse.linalg import aslinearoperator
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.constants import varied
 from robustphase.recover.law_engine import LAW_ENGINE, _most_uneven
-from robustphase.simulate import make_camera, make_world
+from robustphase.simulate import make_camera, make_counts, make_world
 
 
 def counted(mean, *, n=20, m=1500, field="real", bad=0.0, seed=0):
@@ -37,7 +37,8 @@ def expected_error(mean, n, m, field):
 @pytest.mark.parametrize("noise", ["poisson", "auto"])
 def test_counts_are_recovered_at_the_error_of_maximum_likelihood(noise, mean, field):
     for seed in range(3):
-        A, y, x = counted(mean, bad=0.05, field=field, seed=seed)
+        # With fewer counts in all the fit warns, and rightly, that an error of a third is to be expected.
+        A, y, x = counted(mean, m=1500 if mean >= 1 else 4000, bad=0.05, field=field, seed=seed)
         model = RobustPhaseRetrieval(0.1, noise=noise).fit(A, y)
         assert model.noise_model_.kind == "poisson"
         limit = 2.2 * expected_error(mean, *A.shape[::-1], field)
@@ -200,3 +201,16 @@ def test_multiplicative_noise_that_is_skewed_neither_shifts_nor_drowns_the_signa
         assert 0.05 < here.noise_model_.relative < 0.2
         gains.append(distance(here.signal_, x) / distance(there.signal_, x))
     assert np.median(gains) < 0.5
+
+
+# Where the largest readings are gone the checks may say, rightly, that the rest grow too slowly.
+@pytest.mark.filterwarnings("ignore::robustphase.ModelWarning")
+@pytest.mark.parametrize("attack", ["erase", "inverted", "swap"])
+def test_bad_counts_may_be_those_of_the_largest_energies(attack):
+    """At one count per reading no single one of them gives itself away; all those of a class together do."""
+    for seed in range(2):
+        world = make_counts(20, 2000, mean_count=1.0, contamination=0.1, attack=attack, seed=seed)
+        told = RobustPhaseRetrieval(0.0, noise="poisson").fit(world.A[world.clean], world.y[world.clean])
+        model = RobustPhaseRetrieval(0.1, noise="poisson").fit(world.A, world.y)
+        limit = 1.5 * distance(told.signal_, world.truth) + 0.05
+        assert distance(model.signal_, world.truth) < limit, seed

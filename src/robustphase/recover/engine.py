@@ -36,6 +36,7 @@ from robustphase.likelihood.laws import CurvedNoise
 from robustphase.problem import PROBLEM, Candidates, Grouping, Problem, kept, put_columns
 from robustphase.recover.contradiction import contradicted
 from robustphase.recover.law_engine import Answer, Detector, lawful_answer
+from robustphase.recover.law_groups import groups_under_law
 from robustphase.recover.second_opinion import second_opinions
 from robustphase.recover.selection import Selected, finalists, select
 from robustphase.rows import OperatorRows, project
@@ -310,12 +311,15 @@ def _under_law(problem: Problem, found: Recovery, detector: Detector, run: _Run)
     weights = np.where(
         found.covariate_weights > 0, found.covariate_weights, problem.weights if detector.censored is not None else 0.0
     )
-    # What was found of rows and groups holds under any law of the noise.
-    weighted = _told(problem._replace(weights=weights), found.shared)
+    weighted = problem._replace(weights=weights)
     answer = Answer(found.signals, found.backgrounds, noise, found.weights, found.predictions)
     lawful = lawful_answer(weighted, answer, detector, seed=run.seed)
     if lawful is None:
         return found
+    # What additive noise says of groups does not hold under another law.
+    shared = groups_under_law(weighted, lawful, detector)
+    if shared.bad:
+        lawful = lawful_answer(shared.applied_to(weighted), answer, detector, seed=run.seed) or lawful
     clean = np.clip(lawful.clean, 0.0, 1.0)
     run.history.note(lawful.noise.kind, found.converged.size, scale=float(lawful.noise.scales[0]))
     return replace(
@@ -332,6 +336,7 @@ def _under_law(problem: Problem, found: Recovery, detector: Detector, run: _Run)
         predictions=lawful.predictions,
         scores=lawful.scores,
         slopes=lawful.slopes,
+        shared=shared.evidence,
     )
 
 

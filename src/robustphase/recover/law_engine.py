@@ -23,7 +23,9 @@ import numpy as np
 from robustphase.constants import budget, derived, numeric
 from robustphase.descend.candidate_steps import distinct_signals
 from robustphase.descend.law_fit import Effort, LawFit, fit_law
+from robustphase.descend.newton import relative_lengths
 from robustphase.initialise.law_start import law_start, shared_law_start
+from robustphase.likelihood.bad_classes import bad_classes
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.laws import (
     CurvedNoise,
@@ -31,7 +33,6 @@ from robustphase.likelihood.laws import (
     PoissonLaw,
     Readings,
     VarianceLaw,
-    bad_law,
     censored_law,
     marginal_law,
 )
@@ -64,6 +65,8 @@ class LawEngineOptions:
         1e-15, "relative difference from a whole number that is rounding: a few units in the last place"
     )
     numbers: int = budget(1 << 23, "numbers in an array of samples times signals: more signals are fitted in groups")
+    rounds: int = budget(12, "rounds in which signals, and shares and laws of bad counts, are fitted in turn")
+    steady: float = numeric(1e-3, "relative change of a signal between two of them at which they are over")
     apart: float = derived(0.1, "relative distance below which two candidates are the same")
     broad_columns: int = budget(8, "most signals that all get candidates of their own")
 
@@ -272,7 +275,7 @@ def _constant(problem: Problem) -> bool:
 
 
 def _fit_counts(problem: Problem, readings: Readings, answer: Answer, seed: int) -> tuple[LawFit, Readings]:
-    """The most likely candidate of each column, fitted to the end, twice: then the law of bad counts is known."""
+    """The most likely candidate of each column, fitted to the end in turn with shares and laws of bad counts."""
     p = problem.responses.shape[1]
     mixing = np.broadcast_to(problem.levels / 2, (p,))
     if p > LAW_ENGINE.broad_columns:
@@ -281,13 +284,27 @@ def _fit_counts(problem: Problem, readings: Readings, answer: Answer, seed: int)
         found = [_raced(problem, readings, answer, column, seed) for column in range(p)]
         signals, backgrounds = (np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
     fit = fit_law(problem, readings, PoissonLaw(mixing), signals, backgrounds)
-    doubts = (1 - fit.judged.clean) * readings.weights
+    return _with_classes(problem, readings, fit)
+
+
+def _with_classes(problem: Problem, readings: Readings, fit: LawFit) -> tuple[LawFit, Readings]:
+    """The fit with bad counts whose share and law depend on the energies, both found in turn."""
     marginal = readings.bad
-    law = bad_law(marginal, readings.responses, doubts, counts=True)
+    steps, inner, _ = LAW_ENGINE.race[-1]
+    for _ in range(LAW_ENGINE.rounds):
+        last, readings = fit, _classified(readings, marginal, fit, abs2(fit.projections))
+        fit = fit_law(problem, readings, fit.law, fit.signals, fit.backgrounds, Effort(steps, inner))
+        if (relative_lengths(fit.signals - last.signals, fit.signals) < LAW_ENGINE.steady).all():
+            break
+    return fit_law(problem, readings, fit.law, fit.signals, fit.backgrounds), readings
+
+
+def _classified(readings: Readings, marginal: Array, fit: LawFit, orders: Array) -> Readings:
+    """The readings with what a fit says of bad ones in each class of samples that are alike in some order."""
+    law, prone = bad_classes(readings.responses, marginal, 1 - fit.judged.clean, readings.weights, orders)
     if readings.censored is not None:
         law = np.where(readings.censored, marginal, law)
-    readings = readings._replace(bad=law)
-    return fit_law(problem, readings, fit.law, fit.signals, fit.backgrounds), readings
+    return readings._replace(bad=law, prone=prone)
 
 
 def _better_start(problem: Problem, readings: Readings, answer: Answer, seed: int) -> tuple[Array, Array]:
