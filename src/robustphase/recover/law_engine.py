@@ -38,6 +38,12 @@ from robustphase.likelihood.laws import (
 )
 from robustphase.likelihood.noise_model import NOISE, NoiseModel
 from robustphase.problem import Problem, kept, real_unknowns, response_unit
+from robustphase.recover.doubtful_direction import (
+    doubtful_direction,
+    more_likely,
+    moved_beyond_chance,
+    without_the_largest,
+)
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 
@@ -285,15 +291,36 @@ def _fit_counts(problem: Problem, readings: Readings, answer: Answer, seed: int)
         found = [_raced(problem, readings, answer, column, seed) for column in range(p)]
         signals, backgrounds = (np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
     fit = fit_law(problem, readings, PoissonLaw(mixing), signals, backgrounds)
-    return _with_classes(problem, readings, fit)
+    fitted = _with_classes(problem, readings, fit)
+    return _looked_along(problem, readings, *fitted, seed) if p == 1 else fitted
 
 
-def _with_classes(problem: Problem, readings: Readings, fit: LawFit) -> tuple[LawFit, Readings]:
-    """The fit with bad counts whose share and law depend on the energies, both found in turn."""
+def _looked_along(
+    problem: Problem, readings: Readings, fit: LawFit, known: Readings, seed: int
+) -> tuple[LawFit, Readings]:
+    """The fit, or one with bad counts that know their grip on a doubtful direction, where that explains the counts better."""
+    grip = doubtful_direction(problem, fit, 0, seed=seed)
+    fewer = without_the_largest(known, grip.grips, float(problem.levels[0]))
+    # The share of bad ones is the largest: a smaller one would take those that are to be left out for good ones.
+    first = fit_law(problem, fewer, PoissonLaw(problem.levels), fit.signals, fit.backgrounds)
+    if not moved_beyond_chance(grip, fit, first):
+        return fit, known
+    other, found = _with_classes(problem, readings, first, np.abs(grip.grips)[:, np.newaxis])
+    return (other, found) if more_likely(fit, other, readings) else (fit, known)
+
+
+def _with_classes(
+    problem: Problem, readings: Readings, fit: LawFit, orders: Array | None = None
+) -> tuple[LawFit, Readings]:
+    """The fit with bad counts whose share and law depend on some order of the samples, both found in turn.
+
+    Without an order it is that of the energies.
+    """
     marginal = readings.bad
     steps, inner, _ = LAW_ENGINE.race[-1]
     for _ in range(LAW_ENGINE.rounds):
-        last, readings = fit, _classified(readings, marginal, fit, abs2(fit.projections))
+        order = abs2(fit.projections) if orders is None else orders
+        last, readings = fit, _classified(readings, marginal, fit, order)
         fit = fit_law(problem, readings, fit.law, fit.signals, fit.backgrounds, Effort(steps, inner))
         if (relative_lengths(fit.signals - last.signals, fit.signals) < LAW_ENGINE.steady).all():
             break
