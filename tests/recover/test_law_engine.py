@@ -235,3 +235,13 @@ def test_a_complex_signal_may_stand_behind_real_patterns_that_are_counted(design
     model = RobustPhaseRetrieval(0.1, noise="poisson", field="complex").fit(A, y)
     assert distance(model.signal_, x, relative=True) < 1.6 * bound
     assert abs(model.noise_mean_ - 0.4) < 0.3
+
+
+@pytest.mark.parametrize("attack", ["none", "permute"])
+def test_an_offset_does_not_make_counts_of_the_readings_of_a_camera(attack):
+    """With the offset the mean reading is as large as its variance, on average over all readings."""
+    for seed in range(2):
+        share = 0.0 if attack == "none" else 0.05
+        world = make_camera(10, 2000, saturated=1e-4, contamination=share, attack=attack, seed=seed)
+        model = RobustPhaseRetrieval(0.1, noise_mean="unknown").fit(world.A, world.y)
+        assert model.noise_model_.kind == "variance", seed
