@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 _TINY = float(np.finfo(np.float64).tiny)
-#: Shorter real and imaginary parts, over the whole signal, are roundings: the square of this is one.
-_SHORTEST = 1e-8
+#: Part of a signal, over the whole, that is rounding: the root of the precision, since it is squared.
+VANISHED = float(np.sqrt(np.finfo(np.float64).eps))
 
 
 class PairedSignal(np.ndarray[Any, np.dtype[Any]]):
@@ -70,8 +70,8 @@ class PairedCurvature:
         self._turn = np.exp(-0.5j * np.angle(pseudo_power))
         turned = signals * self._turn
         self._axes = turned.real, turned.imag
-        # Where one of them vanishes there is no moment along it either; it must not be divided by nothing.
-        least = np.maximum(_SHORTEST * np.linalg.norm(signals, axis=0), _TINY)
+        # One of them may vanish: the signal is a real one then, and what is divided by that length is zero.
+        least = np.maximum(VANISHED * np.linalg.norm(turned, axis=0), _TINY**0.25)
         self._lengths = tuple(np.maximum(np.linalg.norm(axis, axis=0), least) for axis in self._axes)
         self._axes = tuple(axis / length for axis, length in zip(self._axes, self._lengths, strict=True))
         first, outer = _span_moments(moments, self._turn, self._lengths)

@@ -36,6 +36,7 @@ from robustphase.likelihood.laws import CurvedNoise
 from robustphase.problem import PROBLEM, Candidates, Grouping, Problem, kept, put_columns
 from robustphase.recover.contradiction import contradictions
 from robustphase.recover.law_engine import Answer, Detector, lawful_answer
+from robustphase.recover.law_groups import groups_under_law
 from robustphase.recover.second_opinion import second_opinions
 from robustphase.recover.selection import Selected, finalists, select
 from robustphase.rows import OperatorRows, project
@@ -328,6 +329,10 @@ def _under_law(problem: Problem, found: Recovery, detector: Detector, run: _Run)
     lawful = lawful_answer(weighted, answer, detector, seed=run.seed)
     if lawful is None:
         return found
+    # What additive noise says of groups does not hold under another law.
+    shared = groups_under_law(weighted, lawful, detector)
+    if shared.bad:
+        lawful = lawful_answer(shared.applied_to(weighted), answer, detector, seed=run.seed) or lawful
     clean = np.clip(lawful.clean, 0.0, 1.0)
     run.history.note(lawful.noise.kind, found.converged.size, scale=float(lawful.noise.scales[0]))
     return replace(
@@ -344,8 +349,7 @@ def _under_law(problem: Problem, found: Recovery, detector: Detector, run: _Run)
         predictions=lawful.predictions,
         scores=lawful.scores,
         slopes=lawful.slopes,
-        # Strong rows have larger residuals under such a law, so even noise would make bad groups of them.
-        shared=(None,) * len(found.shared),
+        shared=shared.evidence,
     )
 
 
