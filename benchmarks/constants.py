@@ -49,6 +49,7 @@ STAGES = (
     "descend.objective.OBJECTIVE",
     "descend.shared_weights.SHARING",
     "descend.amplitude_flow.AMPLITUDE",
+    "descend.group_leverage.LEVERAGE",
     "descend.likelihood_fit.FIT",
     "descend.consistency.CONSISTENCY",
     "recover.selection.SELECTION",

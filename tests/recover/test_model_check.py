@@ -81,6 +81,14 @@ def test_what_harms_little_is_reported_and_not_severe(name, change):
     assert certificate_factor(check, STANDARD) == 1.0
 
 
+def test_neighbours_on_a_detector_may_go_together_but_neighbours_in_time_may_not():
+    figures = RIGHT._replace(neighbours=0.6)
+    for design, severe in ((STANDARD, True), (None, False)):
+        check = next(one for one in checked(figures, design).checks if one.name == "neighbouring residuals")
+        assert check.failed
+        assert check.severe is severe
+
+
 def test_a_curve_or_a_direction_without_evidence_is_chance():
     assert not checked(RIGHT._replace(power=0.5, power_evidence=5.0, dependence=0.1, dependence_evidence=2.0)).failed
 
