@@ -63,7 +63,15 @@ def test_every_import_is_a_dependency():
 
 def test_every_package_imported_on_demand_is_in_the_extra_that_is_named():
     found = {pair for tree in TREES.values() for pair in asked_for(tree)}
-    assert {package for package, _ in found} >= {"h5py", "zarr", "pyarrow", "dask", "distributed", "cloudpickle"}
+    assert {package for package, _ in found} >= {
+        "h5py",
+        "zarr",
+        "pyarrow",
+        "tifffile",
+        "dask",
+        "distributed",
+        "cloudpickle",
+    }
     assert not {(package, extra) for package, extra in found if package not in EXTRAS[extra]}
 
 

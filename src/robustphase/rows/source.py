@@ -70,11 +70,14 @@ class RowSource(ABC):
         float32, float64, complex64 or complex128: the type the blocks arrive in.
     passes : int
         How many sweeps have been made so far.
+    pattern_shape : tuple of int
+        Shape of the pattern that a row is, such as ``(height, width)``, where the rows come from a file that tells; else empty.
     """
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     passes: int = 0
+    pattern_shape: tuple[int, ...] = ()
 
     def reduce(self, kernel: Kernel, per_row: Sequence[Array] = (), *, pairing: int = 1) -> Parts:
         """Run ``kernel`` on every block of rows and combine the parts: one pass.
