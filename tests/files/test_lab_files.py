@@ -275,11 +275,15 @@ def test_a_wrong_name_says_which_option_cures_it(write, rng):
 
 def test_a_wrong_transposition_says_which_option_cures_it(write, rng):
     A, y = rng.standard_normal((M, H)), rng.random((M, 2))
-    path = write(A=A.T.copy(), B=A, y=rng.random(M), z=y.T.copy())
+    path = write(A=A.T.copy(), B=A, y=rng.random(M), z=y.T.copy(), w=y)
     with pytest.raises(DataError, match='transpose="covariates"'):
         open_samples(path)
     with pytest.raises(DataError, match='transpose="responses"'):
         open_samples(path, covariates_name="B", responses_name="z")
+    with pytest.raises(DataError, match="leave out transpose for them"):
+        open_samples(path, covariates_name="B", transpose="covariates")
+    with pytest.raises(DataError, match="leave out transpose for them"):
+        open_samples(path, covariates_name="B", responses_name="w", transpose="responses")
     with pytest.raises(ValueError, match='transpose must be None, "covariates"'):
         open_samples(path, transpose="A")
 

@@ -163,7 +163,8 @@ def open_samples(
             path, covariates_name, transpose=transpose in ("covariates", "both"), responses_name=responses_name
         )
     m, n = covariates.shape
-    wanted = Wanted(m, n, transpose in ("responses", "both"))
+    turned, pattern = transpose in ("covariates", "both"), covariates.pattern_shape or (n,)
+    wanted = Wanted(m, transpose in ("responses", "both"), pattern[0] if turned else pattern[-1], turned)
     try:
         if responses is None or isinstance(responses, (str, os.PathLike)):
             with _naming("responses_name", avoid=covariates_name or COVARIATES):

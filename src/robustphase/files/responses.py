@@ -34,20 +34,46 @@ MOST_NOTES = 1 << 20
 Check = Callable[[tuple[int, ...], np.dtype[Any], str], None]
 
 
+def read_values(path: str | os.PathLike[str], count: int, name: str | None = None) -> Array:
+    """Numbers that belong to the samples, from a file of any kind: a dark frame, limits of the detector.
+
+    Parameters
+    ----------
+    path : path
+        The file; see :func:`~robustphase.files.open_samples`.
+    count : int
+        How many samples there are.
+    name : str, optional
+        Name of the array, in files that hold several. Default: "y".
+
+    Returns
+    -------
+    ndarray of shape (count,) or (count, p)
+    """
+    values, _ = read_responses(path, name, Wanted(count), alone=True)
+    return values
+
+
 class Wanted(NamedTuple):
     """What responses must fit to.
 
     Attributes
     ----------
-    rows, columns : int
-        Samples and unknowns of the covariates.
+    rows : int
+        Samples of the covariates.
     transpose : bool
         Whether the samples are the last axis of the responses.
+    other_end : int
+        Length of the axis of the covariates at the other end, which would be the samples if it was taken the wrong way; 0 if
+        unknown.
+    turned : bool
+        Whether the samples were taken from the last axis of the covariates.
     """
 
     rows: int
-    columns: int
     transpose: bool = False
+    other_end: int = 0
+    turned: bool = False
 
 
 def read_responses(
@@ -80,7 +106,7 @@ def frame_of(shape: tuple[int, ...], dtype: np.dtype[Any], where: str, wanted: W
         raise DataError(f"{where} holds complex numbers; responses are squared magnitudes and real: save np.abs(y)**2.")
     if dtype.kind not in "fiub":
         raise DataError(f"{where} holds entries of type {dtype}; responses must be numbers.")
-    m, n, last = wanted
+    m, last, other_end, turned = wanted
     if shape in ((m,), (m, 1), (1, m)):
         return ()
     here, there = (-1, 0) if last else (0, -1)
@@ -99,8 +125,9 @@ def frame_of(shape: tuple[int, ...], dtype: np.dtype[Any], where: str, wanted: W
         )
     held = shape[here]
     cure = ""
-    if n in (held, shape[there]) and m != n:
-        cure = f' The covariates have {m} rows and {n} columns: if their columns are the samples, pass transpose="covariates".'
+    if other_end in (held, shape[there]) and m != other_end:
+        turn = "leave out transpose for them" if turned else 'pass transpose="covariates"'
+        cure = f" The covariates have {other_end} at their other end: if those are the samples, {turn}."
     raise DataError(
         f"{where} holds {held} responses for {m} rows of covariates; each row needs exactly one.{cure}"
         if len(shape) == 1
