@@ -45,6 +45,7 @@ from robustphase.cli.values import (
     NumberOrFile,
     Start,
 )
+from robustphase.estimator.progress import FEW_PASSES, USUAL_PASSES, say_left, seconds_left, usual_passes  # noqa: F401
 from robustphase.files import (
     DataError,
     StoredSamples,
@@ -56,18 +57,14 @@ from robustphase.files import (
     read_values,
 )
 from robustphase.files.checkpoint import MOST_WAITING, PROBLEM
-from robustphase.formatting import duration, in_bytes, number
+from robustphase.formatting import in_bytes, number
 from robustphase.report import FitDiagnostics, save_result, write_report
 
 INPUT, ASSUME, HOW, OUTPUT, LONG = "Input", "What to assume", "How to compute", "Output", "Long runs"
 #: Covariates of fewer bytes are fitted before anybody has read an estimate: 256 MiB.
 LONG_RUN = 256 << 20
-#: Passes that the default engine needs as a rule, from the least to the most; whitening needs about these more.
-USUAL_PASSES, WHITENING = (30, 70), (20, 50)
 #: Bad groups that are named.
 MOST_NAMED = 8
-#: From fewer passes than this nothing is told about the time of one.
-FEW_PASSES = 3
 
 
 @dataclass(frozen=True)
@@ -459,7 +456,7 @@ def _kept(
             if written():
                 raise
             raise KeyboardInterrupt(
-                f"nothing was written, and nothing kept to go on from; a run that can go on: {command_line()} --resume"
+                f"nothing was written; a run that can go on where it was interrupted: {command_line()} --resume"
             ) from stop
         return
     every, resume, keep = asked.checkpoint_every, asked.resume, asked.keep_checkpoint
@@ -625,14 +622,6 @@ def say_costs(
         see.note("; ".join(parts))
 
 
-def usual_passes(model: rp.RobustPhaseRetrieval) -> tuple[int, int] | None:
-    """Least and most passes that a fit takes as a rule; None where that depends on the steps of a descent."""
-    if model.step != "newton" or model.batches > 1 or (isinstance(model.init, str) and model.init != "auto"):
-        return None
-    low, high = USUAL_PASSES
-    return (low + WHITENING[0], high + WHITENING[1]) if model.whiten is True else (low, high)
-
-
 class Progress:
     """How far a fit is, by its passes; made when it begins.
 
@@ -661,14 +650,11 @@ class Progress:
         if made <= 1:
             # Passes from the checkpoint take hardly any time; the clock starts with the first real one.
             self._since = perf_counter()
-        if self._usual is None or made < FEW_PASSES or done > self._usual[1]:
+        if made < FEW_PASSES:
             return ""
         # The last pass counts since it began and is not done.
         each = (perf_counter() - self._since) / (made - 0.5)
-        low, high = (each * max(0, usual - done + 1) for usual in self._usual)
-        if low == 0:
-            return f"usually done within {duration(high)}"
-        return f"usually {duration(low)} to {duration(high)} more"
+        return say_left(seconds_left(self._usual, done, each))
 
     def _counts(self) -> tuple[int, int]:
         return self._rows.passes - self._first, int(getattr(self._rows, "recalled", 0))

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from robustphase.rows.watching import onlooker, watched_by
+
 Array = NDArray[Any]
 
 #: The types that passes compute in.
@@ -104,7 +106,14 @@ class RowSource(ABC):
                 msg = f"per_row[{position}] has {values.shape[0]} entries, the source has {stride} samples to sweep"
                 raise ValueError(msg)
         self._count_pass()
-        return self._reduce(kernel, per_row, pairing)
+        watcher = onlooker()
+        if watcher is None:
+            return self._reduce(kernel, per_row, pairing)
+        # Rows that wrap others make their pass over those: it is one all the same.
+        with watched_by(None):
+            parts = self._reduce(kernel, per_row, pairing)
+        watcher.passed()
+        return parts
 
     @abstractmethod
     def _reduce(self, kernel: Kernel, per_row: Sequence[Array], pairing: int) -> Parts:
