@@ -207,6 +207,7 @@ def test_tables_of_text(rng, tmp_path, complex_, separator, unit):
         ("a0,a1,y\n1,2,3\n4,5\n", "Every line needs the same number of entries"),
         ("a0;y\n1,5;2\n", "a point and not a comma"),
         ("a0,a1,y\n", "no numbers below it"),
+        ("a0,a1,a2,y\n1,2,3\n", "4 names and 3 columns"),
         ("a0,a0,y\n1,2,3\n", "several columns of the same name"),
         ("a0,\0,y\n1,2,3\n", "bytes of zero"),
         ("\n \n", "is empty"),

@@ -76,6 +76,8 @@ def read_table(path: str | os.PathLike[str]) -> Table:
                 "with a point and not a comma before the decimals, and nan where one is missing."
             ) from error
     names = tuple(cells) if titled else ()
+    if names and len(names) != values.shape[1]:
+        raise DataError(f"{where} has {len(names)} names and {values.shape[1]} columns; give every column one name.")
     if len(set(names)) != len(names):
         raise DataError(f"{where} has several columns of the same name.")
     return Table(values, names)
