@@ -45,7 +45,7 @@ class _Variable(NamedTuple):
     """Where a variable is, what it declares, and its first bytes."""
 
     position: int
-    count: int
+    length: int
     packed: bool
     name: str
     kind: int
@@ -144,9 +144,9 @@ def _numbers(file: BinaryIO, found: _Variable, order: str, where: str) -> Array:
     dtype = np.dtype(NUMBERS[found.kind])
     entries = math.prod(found.shape)
     # Both parts as stored, in at most eight bytes each, and the array.
-    check_room((2 if found.is_complex else 1) * entries * (8 + dtype.itemsize) + found.count, where)
+    check_room((2 if found.is_complex else 1) * entries * (8 + dtype.itemsize) + found.length, where)
     file.seek(found.position)
-    data = file.read(found.count)
+    data = file.read(found.length)
     if found.packed:
         most = (2 if found.is_complex else 1) * (8 * entries + 16) + BEGINNING
         stream = zlib.decompressobj()
