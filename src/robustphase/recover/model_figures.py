@@ -31,7 +31,7 @@ from robustphase.population import newton_step
 from robustphase.problem import kept
 from robustphase.recover.rival_signal import Rival, find_rival
 from robustphase.rows import MemoryRows, OperatorRows, RowSource, rows_at
-from robustphase.rows.passes import abs2, adjoint_block, in_slices, project_block
+from robustphase.rows.passes import NUMBERS, abs2, adjoint_block, in_slices, project_block
 from robustphase.rows.source import Array, Parts
 
 _TINY = float(np.finfo(np.float64).tiny)
@@ -272,7 +272,10 @@ def _taken(fit: FittedSamples, rng: np.random.Generator) -> _Part:
     first_half = rng.random(positions.size) < 0.5
     order = np.concatenate((np.flatnonzero(first_half), np.flatnonzero(~first_half)))
     single = np.empty(rows.shape, np.complex64 if rows.dtype.kind == "c" else np.float32)
-    single[:] = rows[order]
+    # Some rows at a time: a reordered copy in double precision would be as large as the rows themselves.
+    step = max(1, NUMBERS // n)
+    for low in range(0, order.size, step):
+        single[low : low + step] = rows[order[low : low + step]]
     unkept = np.flatnonzero(~(kept(part.weights) & ~dropped[positions]).any(axis=1)[order])
     single[unkept[~(np.abs(single[unkept]).max(axis=1, initial=0.0) < LARGE)]] = 0
     return _Part(part, positions, usable, keep, first_half, order, single)
