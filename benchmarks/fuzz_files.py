@@ -125,6 +125,48 @@ def _parquet(folder: Path, wide: bool) -> Case:
     return Case(folder / "samples.parquet", None)
 
 
+def _mat(folder: Path, compressed: bool) -> Case:
+    from scipy.io import savemat
+
+    A, y = _arrays("c16")
+    savemat(folder / "samples.mat", {"A": A, "y": y}, do_compression=compressed)
+    return Case(folder / "samples.mat", None)
+
+
+def _matlab(folder: Path) -> Case:
+    """As MATLAB 7.3 has it: axes in the opposite order, complex numbers as pairs, behind a block of its own."""
+    import h5py
+
+    A, y = _arrays("c16")
+    pairs = np.empty(A.T.shape, [("real", "f8"), ("imag", "f8")])
+    pairs["real"], pairs["imag"] = A.T.real, A.T.imag
+    path = folder / "samples.mat"
+    with h5py.File(path, "w", userblock_size=512) as file:
+        file.create_dataset("A", data=pairs, chunks=(N, 16), compression="gzip")
+        file.create_dataset("y", data=y[np.newaxis], chunks=True, compression="gzip")
+    with open(path, "r+b") as file:
+        file.write(b"MATLAB 7.3 MAT-file".ljust(116))
+    return Case(path, None)
+
+
+def _csv(folder: Path) -> Case:
+    A, y = _arrays()
+    names = ",".join([*(f"a{i}" for i in range(N)), "y"])
+    np.savetxt(folder / "samples.csv", np.column_stack((A, y)), delimiter=",", header=names, comments="")
+    return Case(folder / "samples.csv", None)
+
+
+def _tiff(folder: Path, compression: str | None) -> Case:
+    """The file to damage is the one with the frames."""
+    import tifffile
+
+    A, _ = _arrays()
+    frames = np.random.default_rng(8).integers(0, 4000, (M, 2, 3)).astype(np.uint16)
+    tifffile.imwrite(folder / "frames.tif", frames, photometric="minisblack", compression=compression)
+    np.save(folder / "y.npy", np.abs(A[:, 0]))
+    return Case(folder / "frames.tif", folder / "y.npy")
+
+
 def _checkpoint(folder: Path) -> Case:
     """A fit that was cut off; what it is a fit to is always the same."""
     _resumed(folder / "run.checkpoint", most=PASSES)
@@ -171,11 +213,17 @@ FORMS: dict[str, Callable[[Path], Case]] = {
     "parquet ours": _ours(".parquet", "c8"),
     "parquet lists": lambda folder: _parquet(folder, wide=False),
     "parquet columns": lambda folder: _parquet(folder, wide=True),
+    "mat plain": lambda folder: _mat(folder, compressed=False),
+    "mat packed": lambda folder: _mat(folder, compressed=True),
+    "matlab 7.3": _matlab,
+    "csv": _csv,
+    "tiff plain": lambda folder: _tiff(folder, None),
+    "tiff deflate": lambda folder: _tiff(folder, "zlib"),
     CHECKPOINT: _checkpoint,
 }
 
 
-PACKAGES = {"hdf5": "h5py", "zarr": "zarr", "parquet": "pyarrow"}
+PACKAGES = {"hdf5": "h5py", "matlab": "h5py", "tiff": "tifffile", "zarr": "zarr", "parquet": "pyarrow"}
 
 
 def installed(form: str) -> bool:

@@ -63,7 +63,15 @@ def test_every_import_is_a_dependency():
 
 def test_every_package_imported_on_demand_is_in_the_extra_that_is_named():
     found = {pair for tree in TREES.values() for pair in asked_for(tree)}
-    assert {package for package, _ in found} >= {"h5py", "zarr", "pyarrow", "dask", "distributed", "cloudpickle"}
+    assert {package for package, _ in found} >= {
+        "h5py",
+        "zarr",
+        "pyarrow",
+        "tifffile",
+        "dask",
+        "distributed",
+        "cloudpickle",
+    }
     assert not {(package, extra) for package, extra in found if package not in EXTRAS[extra]}
 
 
@@ -76,3 +84,35 @@ def test_the_version_stands_in_one_place():
     assert "version" in PROJECT["dynamic"]
     assert "version" not in PROJECT
     assert re.fullmatch(r"\d+\.\d+\.\d+", robustphase.__version__)
+
+
+def test_changelog_and_citation_name_the_version_and_one_date():
+    root = Path(__file__).parents[1]
+    heading = re.search(r"^## (\S+) \((\d{4}-\d\d-\d\d)\)$", (root / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    citation = (root / "CITATION.cff").read_text("utf-8")
+    assert heading is not None
+    assert heading[1] == robustphase.__version__
+    assert re.search(r"^version: (.+)$", citation, re.MULTILINE)[1] == robustphase.__version__
+    assert re.search(r'^date-released: "(.+)"$', citation, re.MULTILINE)[1] == heading[2]
+
+
+def test_the_source_archive_lists_everything_that_the_repository_has_at_its_top():
+    root = Path(__file__).parents[1]
+    listed = set(
+        tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]["sdist"][
+            "include"
+        ]
+    )
+    wanted = {
+        "src",
+        "tests",
+        "docs",
+        "benchmarks",
+        ".ci",
+        "Makefile",
+        "constraints.txt",
+        "CONTRIBUTING.md",
+        "CITATION.cff",
+    }
+    assert wanted <= listed
+    assert not [name for name in listed if not (root / name).exists()]

@@ -56,7 +56,8 @@ def test_a_fit_that_is_interrupted_says_so_and_leaves_nothing(tmp_path, data, se
     process.send_signal(sent)
     _, said = process.communicate(timeout=60)
     assert process.returncode == code
-    assert said == f"{word}; nothing was written\n"
+    again = "robustphase fit data.npz --out result.npz --report report.html --resume"
+    assert said == f"{word}; nothing was written; a run that can go on where it was interrupted: {again}\n"
     assert [path.name for path in tmp_path.iterdir()] == ["data.npz"]
 
 
@@ -74,11 +75,11 @@ sys.exit(main(sys.argv[1:]))
 
 def test_an_interruption_while_the_result_is_written_leaves_the_old_one(tmp_path, data):
     (tmp_path / "result.npz").write_text("earlier")
-    arguments = ("fit", data.name, "--out", "result.npz", "--overwrite")
-    process = start(WHILE_WRITING.format(call="fsync"), *arguments, cwd=tmp_path)
+    asked = ("fit", data.name, "--out", "result.npz", "--overwrite")
+    process = start(WHILE_WRITING.format(call="fsync"), *asked, cwd=tmp_path)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said == "interrupted; nothing was written\n"
+    assert said.startswith("interrupted; nothing was written; ")
     assert (tmp_path / "result.npz").read_text() == "earlier"
     assert not leftovers(tmp_path)
 

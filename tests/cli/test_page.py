@@ -15,7 +15,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text(encodi
 BLOCK = re.compile(r"^```console\n\$ robustphase (.*?)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 #: Arguments and output of every command on the page.
 EXAMPLES = [(shlex.split(typed), shown.splitlines()) for typed, shown in BLOCK.findall(PAGE)]
-QUICK = ("simulate", "fit", "plan", "reproduce")
+QUICK = ("simulate", "fit", "report", "plan", "reproduce")
 #: Numbers may differ in their last digits from machine to machine, and times altogether; the words may not.
 NUMBER = re.compile(r"\d[\d,]*(\.\d+)?")
 

@@ -262,11 +262,14 @@ def test_a_header_that_declares_the_world_takes_no_memory(tmp_path):
         (np.ones((3, 2), "f8,i4"), np.ones(3), "numbers are needed"),
         (np.ones((3, 2), np.longdouble), np.ones(3), "convert them to float64"),
         (np.ones(3), np.ones(3), "two dimensions"),
-        (np.ones((3, 2, 2)), np.ones(3), "two dimensions"),
+        (np.ones((3, 2, 2, 2)), np.ones(3), "two dimensions"),
         (np.ones((0, 2)), np.ones(0), "is empty"),
         (np.ones((3, 0)), np.ones(3), "is empty"),
         (np.ones((3, 2)), np.ones(4), "holds 4 responses for 3 rows"),
-        (np.ones((3, 2)), np.ones((3, 2)), "need one dimension"),
+        (np.ones((3, 2)), np.ones((4, 4)), "none of its ends fits the 3 rows"),
+        (np.ones((3, 2)), np.ones((5, 3)), 'pass transpose="responses"'),
+        (np.ones((3, 2)), np.ones((3, 2, 2, 2)), "need one dimension"),
+        (np.ones((3, 2)), np.ones((3, 0)), "none of its ends fits the 3 rows"),
         (np.ones((3, 2)), np.array(1.0), "need one dimension"),
         (np.ones((3, 2)), np.ones(3) * 1j, "responses are squared magnitudes and real"),
         (np.ones((3, 2)), np.array(["1", "2", "3"]), "responses must be numbers"),
@@ -285,7 +288,7 @@ UNSUITABLE = [
     (np.array(3.0), np.ones(3), "two dimensions"),
     (np.ones((3, 0)), np.ones(3), "is empty"),
     (np.ones((3, 2)), np.ones(4), "holds 4 responses for 3 rows"),
-    (np.ones((3, 2)), np.ones((3, 2)), "need one dimension"),
+    (np.ones((3, 2)), np.ones((4, 4)), "none of its ends fits the 3 rows"),
     (np.ones((3, 2)), np.ones(3) * 1j, "responses are squared magnitudes and real"),
 ]
 
@@ -311,7 +314,7 @@ def test_unsuitable_zarr_arrays(tmp_path, case):
 
 
 def test_wrong_responses_given_as_an_array(stored):
-    for wrong in (np.ones(49), np.ones((50, 2)), ["a"] * 50, np.ones(50) * 1j):
+    for wrong in (np.ones(49), np.ones((49, 2)), ["a"] * 50, np.ones(50) * 1j):
         assert "the responses given have shape" in refusal(stored, wrong)
 
 
@@ -345,7 +348,7 @@ def test_a_zarr_store_without_arrays(tmp_path):
 def test_responses_cannot_be_in_a_zarr_store_that_is_a_single_array(tmp_path):
     zarr = pytest.importorskip("zarr")
     zarr.create_array(store=tmp_path / "x.zarr", shape=(3, 2), dtype="f8", chunks=(3, 2))[:] = 1
-    assert "need one dimension" in refusal(tmp_path / "x.zarr")
+    assert "is a single zarr array" in refusal(tmp_path / "x.zarr")
     assert "is a single zarr array" in refusal(tmp_path / "x.zarr", covariates_name="A")
 
 

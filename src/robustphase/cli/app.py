@@ -31,6 +31,7 @@ COMMANDS = {
     "demo": "Recover a picture from data of which a tenth is bad, and write a report.",
     "simulate": "Write a contaminated data set to a file, to try things on.",
     "fit": "Recover a signal from a file of covariates and responses.",
+    "report": "Write a report to look at from the result of a fit.",
     "compare": "Run methods against adversaries and tabulate who survives.",
     "attack": "Search for the attack that hurts a method most.",
     "reproduce": "Check the paper's claims, one experiment per statement.",

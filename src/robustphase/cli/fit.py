@@ -28,10 +28,25 @@ from robustphase.cli.app import (
     sentence,
     warnings_said,
 )
+from robustphase.cli.flagged import write_flagged, write_flagged_of_many
+from robustphase.cli.many import facts_of, save_many
 from robustphase.cli.outputs import check_distinct, check_new, check_outside, check_writable, note_written, written
 from robustphase.cli.terminal import Screen, screen, shown
-from robustphase.cli.values import FIELDS, MEAN_ESTIMATORS, NOISE_MEANS, NONFINITE, STEPS, ImageShape, Level, Start
+from robustphase.cli.values import (
+    FIELDS,
+    LAWS,
+    MEAN_ESTIMATORS,
+    NOISE_MEANS,
+    NONFINITE,
+    STEPS,
+    TRANSPOSE,
+    ImageShape,
+    Level,
+    NumberOrFile,
+    Start,
+)
 from robustphase.estimator import CurvedNoise
+from robustphase.estimator.progress import FEW_PASSES, USUAL_PASSES, say_left, seconds_left, usual_passes  # noqa: F401
 from robustphase.files import (
     DataError,
     StoredSamples,
@@ -40,20 +55,17 @@ from robustphase.files import (
     checkpointed,
     memory_needed,
     open_samples,
+    read_values,
 )
 from robustphase.files.checkpoint import MOST_WAITING, PROBLEM
-from robustphase.formatting import duration, in_bytes, number
+from robustphase.formatting import in_bytes, number
 from robustphase.report import FitDiagnostics, save_result, write_report
 
 INPUT, ASSUME, HOW, OUTPUT, LONG = "Input", "What to assume", "How to compute", "Output", "Long runs"
 #: Covariates of fewer bytes are fitted before anybody has read an estimate: 256 MiB.
 LONG_RUN = 256 << 20
-#: Passes that the default engine needs as a rule, from the least to the most; whitening needs about these more.
-USUAL_PASSES, WHITENING = (30, 70), (20, 50)
 #: Bad groups that are named.
 MOST_NAMED = 8
-#: From fewer passes than this nothing is told about the time of one.
-FEW_PASSES = 3
 
 
 @dataclass(frozen=True)
@@ -64,12 +76,18 @@ class FitRequest:
     responses: Path | None
     covariates_name: str | None
     responses_name: str | None
+    transpose: str | None
+    column: int | None
     groups: Path | None
+    saturation: float | Path | None
+    background: Path | None
+    drift: bool
     init: str | Path
     no_polish: bool
     seed: int
     out: Path | None
     report: Path | None
+    flagged: Path | None
     image_shape: tuple[int, int] | None
     checkpoint: Path | None
     resume: bool
@@ -90,14 +108,25 @@ class FitRequest:
 
     def check_outputs(self) -> None:
         """Refuse to write over the data or twice to one place, or where nothing can be written."""
-        outputs = {"--out": self.result, "--report": self.report, "--checkpoint": self.folder}
-        check_distinct(DATA=self.data, **outputs)
-        check_distinct(**{"--responses": self.responses, **outputs})
-        check_distinct(**{"--init": self.init if isinstance(self.init, Path) else None, **outputs})
-        check_outside(self.data, **outputs)
-        check_outside(self.responses, **outputs)
-        check_distinct(**{"--groups": self.groups, **outputs})
-        for path in (self.result, self.report):
+        outputs = {
+            "--out": self.result,
+            "--report": self.report,
+            "--flagged": self.flagged,
+            "--checkpoint": self.folder,
+        }
+        inputs: dict[str, Any] = {
+            "DATA": self.data,
+            "--responses": self.responses,
+            "--init": self.init,
+            "--groups": self.groups,
+            "--saturation": self.saturation,
+            "--background": self.background,
+        }
+        for name, path in inputs.items():
+            if isinstance(path, Path):
+                check_distinct(**{name: path, **outputs})
+                check_outside(path, **outputs)
+        for path in (self.result, self.report, self.flagged):
             if path is not None:
                 check_writable(path)
                 check_new(path, overwrite=self.overwrite or self._goes_on())
@@ -106,11 +135,33 @@ class FitRequest:
         """Whether an earlier run of this command was cut off: what it has written is its own, and is written again."""
         return self.resume and self.folder is not None and (self.folder / PROBLEM).is_file()
 
-    def model(self) -> rp.RobustPhaseRetrieval:
-        """The estimator, not fitted."""
+    def responses_of(self, samples: StoredSamples) -> np.ndarray[Any, Any]:
+        """The responses to fit: all, or one column of them."""
+        if self.column is None:
+            if samples.responses.ndim == 2 and self.report is not None:
+                raise click.UsageError(
+                    f"--report shows one signal, and the responses are those of {samples.responses.shape[1]}; choose one of them "
+                    "with --column, or leave out --report."
+                )
+            return samples.responses
+        columns = samples.responses.reshape(len(samples.responses), -1)
+        if self.column >= columns.shape[1]:
+            raise click.UsageError(
+                f"--column {self.column}: the responses have {columns.shape[1]} columns, the first of which is 0."
+            )
+        return np.ascontiguousarray(columns[:, self.column])
+
+    def model(self, count: int) -> rp.RobustPhaseRetrieval:
+        """The estimator, not fitted, for so many samples."""
         start = _read_start(self.init) if isinstance(self.init, Path) else self.init
         whiten = "auto" if self.settings["whiten"] is None else self.settings["whiten"]
-        settings = self.settings | {"whiten": whiten}
+        limits = read_values(self.saturation, count) if isinstance(self.saturation, Path) else self.saturation
+        settings = self.settings | {
+            "whiten": whiten,
+            "saturation": limits,
+            "background": None if self.background is None else read_values(self.background, count),
+            "drift": "auto" if self.drift else None,
+        }
         return rp.RobustPhaseRetrieval(init=start, polish=not self.no_polish, random_state=self.seed, **settings)
 
 
@@ -129,10 +180,23 @@ robustphase fit data.npz --contamination 0.1 --noise-mean unknown --out result.n
     "--responses",
     metavar="Y.npy",
     type=click.Path(path_type=Path),
-    help="File with the responses, if DATA is a .npy file with the covariates.",
+    help="File of any kind with the responses, if DATA holds the covariates alone.",
 )
 @option(INPUT, "--covariates-name", metavar="NAME", help="Name of the covariates in DATA, if it is not found.")
 @option(INPUT, "--responses-name", metavar="NAME", help="Name of the responses in DATA, if it is not found.")
+@option(
+    INPUT,
+    "--transpose",
+    type=click.Choice(TRANSPOSE),
+    help="What has its samples in the last axis and not in the first, such as one sensing vector in every column.",
+)
+@option(
+    INPUT,
+    "--column",
+    type=click.IntRange(min=0),
+    metavar="K",
+    help="Of responses for several signals (samples x signals, or frames), fit this one alone; the first is 0.",
+)
 @option(
     INPUT,
     "--groups",
@@ -153,6 +217,33 @@ robustphase fit data.npz --contamination 0.1 --noise-mean unknown --out result.n
     type=click.Choice(NOISE_MEANS),
     default="zero",
     help="Whether a constant background may be added to every response.",
+)
+@option(
+    ASSUME,
+    "--noise",
+    type=click.Choice(LAWS),
+    default="auto",
+    help="Law of the noise: the same for all samples, counts of photons, or found from the data.",
+)
+@option(
+    ASSUME,
+    "--saturation",
+    type=NumberOrFile(),
+    help="Responses at or above it are censored: they say 'at least that'.",
+)
+@option(
+    ASSUME,
+    "--background",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="File with the known part of every response that is not the signal's, such as a dark frame.",
+)
+@option(
+    ASSUME,
+    "--drift",
+    is_flag=True,
+    show_default=False,
+    help="Gain and background may drift slowly over the samples, which stand in the order of reading.",
 )
 @option(
     ASSUME,
@@ -240,6 +331,13 @@ robustphase fit data.npz --contamination 0.1 --noise-mean unknown --out result.n
 )
 @option(
     OUTPUT,
+    "--flagged",
+    metavar="BAD.csv",
+    type=click.Path(path_type=Path),
+    help="Write the samples that were treated as bad to a table.",
+)
+@option(
+    OUTPUT,
     "--overwrite",
     is_flag=True,
     show_default=False,
@@ -279,56 +377,92 @@ robustphase fit data.npz --contamination 0.1 --noise-mean unknown --out result.n
 def fit(**options: Any) -> None:
     """Recover a signal from a file of covariates and responses.
 
-    DATA is an .npz, HDF5 (.h5, .hdf5) or .zarr file that holds covariates A, one sample per row, and responses y, or a .npy
-    file with the covariates, beside --responses. The responses are squared magnitudes, y = (a·x)² plus noise; up to the share
-    given by --contamination of the samples may be wrong in any way.
+    DATA is an .npz, MATLAB (.mat), HDF5 (.h5, .hdf5), .csv, .parquet or .zarr file that holds covariates A, one sample per row or
+    one pattern per sample, and responses y; or a .npy or .tif file with the covariates, beside --responses. The responses are
+    squared magnitudes, y = (a·x)² plus noise; up to the share given by --contamination of the samples may be wrong in any way.
+    Responses with several columns, or frames, are those of as many signals.
     """
     asked = as_request(FitRequest, options)
     asked.check_outputs()
     out, see = asked.result, screen()
-    names = {"covariates_name": asked.covariates_name, "responses_name": asked.responses_name}
+    names = {
+        "covariates_name": asked.covariates_name,
+        "responses_name": asked.responses_name,
+        "transpose": asked.transpose,
+    }
     with open_samples(asked.data, asked.responses, **names) as samples:
         stored = rp.rows.as_source(samples.covariates)
         _check_image(asked.image_shape, stored.shape[1])
-        model = asked.model()
+        responses = asked.responses_of(samples)
+        model = asked.model(stored.shape[0])
         labels = None if asked.groups is None else _read_labels(asked.groups)
         see.say(f"{shown(asked.data)}: {samples.description}")
         say_costs(see, model, stored, asked.folder)
-        with _kept(asked, _settings(model, labels), stored, samples) as rows:
+        with _kept(asked, _settings(model, labels), stored, responses) as rows:
             # With a checkpoint nobody else can be writing: its folder is locked.
             sweep_leftovers(out, older_than=0.0 if asked.resume else STALE)
             progress = Progress(model, rows)
             with see.watching("fitting", progress.state, progress.left):
-                model.fit(rows, samples.responses, groups=labels)
-            with see.watching("looking back", lambda: "what was rejected and why"):
-                diagnostics = _diagnostics(asked, model, rows, samples)
-            save_result(out, diagnostics)
+                model.fit(rows, responses, groups=labels)
+            diagnostics = _keep(asked, model, rows, samples, responses)
             note_written(out)
-    _summarise(see, model, diagnostics)
+        if asked.flagged is not None:
+            if diagnostics is None:
+                count = write_flagged_of_many(asked.flagged, model, stored, responses)
+            else:
+                count = write_flagged(asked.flagged, diagnostics)
+    if diagnostics is None:
+        see.facts(facts_of(model))
+    else:
+        _summarise(see, model, diagnostics)
     see.say(f"result: {shown(out)}")
-    if asked.report is not None:
+    if asked.flagged is not None:
+        see.say(f"{count} samples treated as bad: {shown(asked.flagged)}")
+    if asked.report is not None and diagnostics is not None:
         _write_report(asked.report, diagnostics, out)
         see.say(f"report: {shown(asked.report)}")
     if any(check.severe for check in _model_checks(model)):
         click.get_current_context().exit(MODEL_FAILS)
-    if not model.converged_:
+    if not np.all(model.converged_):
         click.get_current_context().exit(UNSETTLED)
+
+
+def _keep(
+    asked: FitRequest,
+    model: rp.RobustPhaseRetrieval,
+    rows: rp.rows.RowSource,
+    samples: StoredSamples,
+    responses: np.ndarray[Any, Any],
+) -> FitDiagnostics | None:
+    """Write the result; of one signal also what a report shows of it."""
+    if responses.ndim == 2:
+        save_many(asked.result, model, samples, command_line())
+        return None
+    with screen().watching("looking back", lambda: "what was rejected and why"):
+        diagnostics = _diagnostics(asked, model, rows, samples, responses)
+    save_result(asked.result, diagnostics)
+    return diagnostics
 
 
 @contextmanager
 def _kept(
-    asked: FitRequest, settings: dict[str, Any], rows: rp.rows.RowSource, samples: StoredSamples
+    asked: FitRequest, settings: dict[str, Any], rows: rp.rows.RowSource, responses: np.ndarray[Any, Any]
 ) -> Iterator[rp.rows.RowSource]:
     """The rows, with their passes kept in a folder if there is one; an interruption says how to go on."""
     folder = asked.folder
     if folder is None:
-        yield rows
+        try:
+            yield rows
+        except KeyboardInterrupt as stop:
+            if written():
+                raise
+            raise KeyboardInterrupt(
+                f"nothing was written; a run that can go on where it was interrupted: {command_line()} --resume"
+            ) from stop
         return
     every, resume, keep = asked.checkpoint_every, asked.resume, asked.keep_checkpoint
     try:
-        with checkpointed(
-            folder, settings, rows, samples.responses, interval=every, resume=resume, keep=keep
-        ) as remembered:
+        with checkpointed(folder, settings, rows, responses, interval=every, resume=resume, keep=keep) as remembered:
             yield remembered
     except KeyboardInterrupt as stop:
         if written():
@@ -376,16 +510,21 @@ def _read_labels(path: Path) -> np.ndarray[Any, Any]:
 
 
 def _diagnostics(
-    asked: FitRequest, model: rp.RobustPhaseRetrieval, rows: rp.rows.RowSource, samples: StoredSamples
+    asked: FitRequest,
+    model: rp.RobustPhaseRetrieval,
+    rows: rp.rows.RowSource,
+    samples: StoredSamples,
+    responses: np.ndarray[Any, Any],
 ) -> FitDiagnostics:
+    shape = samples.pattern_shape
     return FitDiagnostics.of(
         model,
         rows,
-        samples.responses,
+        responses,
         data_name=shown(asked.data),
         command=command_line(),
         truth=samples.truth,
-        image_shape=asked.image_shape,
+        image_shape=asked.image_shape or ((shape[0], shape[1]) if len(shape) == 2 else None),
         message=warnings_said(),
     )
 
@@ -494,14 +633,6 @@ def say_costs(
         see.note("; ".join(parts))
 
 
-def usual_passes(model: rp.RobustPhaseRetrieval) -> tuple[int, int] | None:
-    """Least and most passes that a fit takes as a rule; None where that depends on the steps of a descent."""
-    if model.step != "newton" or model.batches > 1 or (isinstance(model.init, str) and model.init != "auto"):
-        return None
-    low, high = USUAL_PASSES
-    return (low + WHITENING[0], high + WHITENING[1]) if model.whiten is True else (low, high)
-
-
 class Progress:
     """How far a fit is, by its passes; made when it begins.
 
@@ -530,14 +661,11 @@ class Progress:
         if made <= 1:
             # Passes from the checkpoint take hardly any time; the clock starts with the first real one.
             self._since = perf_counter()
-        if self._usual is None or made < FEW_PASSES or done > self._usual[1]:
+        if made < FEW_PASSES:
             return ""
         # The last pass counts since it began and is not done.
         each = (perf_counter() - self._since) / (made - 0.5)
-        low, high = (each * max(0, usual - done + 1) for usual in self._usual)
-        if low == 0:
-            return f"usually done within {duration(high)}"
-        return f"usually {duration(low)} to {duration(high)} more"
+        return say_left(seconds_left(self._usual, done, each))
 
     def _counts(self) -> tuple[int, int]:
         return self._rows.passes - self._first, int(getattr(self._rows, "recalled", 0))

@@ -29,6 +29,8 @@ STEPS = ("newton", "paper")
 NOISE_MEANS = ("zero", "unknown")
 NONFINITE = ("raise", "drop")
 FIELDS = ("auto", "real", "complex")
+LAWS = ("auto", "additive", "poisson")
+TRANSPOSE = ("covariates", "responses", "both")
 ATTACKS = ("none", *rp.simulate.ADVERSARIES)
 NOISES = tuple(rp.simulate.NOISES)
 
@@ -109,6 +111,28 @@ class Start(ParamType):
         raise click.BadParameter(
             f"{value!r} is neither one of {', '.join(STARTS)} nor a .npy file with a starting point.", ctx, param
         )
+
+
+class NumberOrFile(ParamType):
+    """A positive number, or a file with one for every sample."""
+
+    name = "number"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """What ``--help`` shows for it."""
+        return "NUMBER|FILE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | Path:
+        """The number, or the path of a file."""
+        if isinstance(value, (float, Path)):
+            return value
+        try:
+            found = float(value)
+        except ValueError:
+            return Path(value)
+        if not 0 < found < float("inf"):
+            raise click.BadParameter(f"{value!r} is not a positive number.", ctx, param)
+        return found
 
 
 class Listed(ParamType):

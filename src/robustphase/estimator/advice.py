@@ -112,3 +112,11 @@ def zero_start_advice(init: str) -> str:
         f"init={init!r} gave a start of zero, where the gradient vanishes, so the signal is zero. Likely cause: too much noise "
         'or contamination for this start. Try init="auto".'
     )
+
+
+def stopped_advice(stage: str, passes: int) -> str:
+    """What to say of a fit that its callback has ended."""
+    return (
+        f"the callback ended the fit before its {stage}, after {passes} passes: the answer is the best so far, without a "
+        "certificate, and the weights mark the largest residuals only. Fit again without the callback, or let it return None."
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from robustphase.descend.robust_gradient import robust_descent
-from robustphase.estimator.fitting import Fitted, Settings, certified, fit, noise_means
+from robustphase.estimator.fitting import Fitted, Settings, as_far_as_it_got, certified, fit, noise_means
 from robustphase.estimator.groups import Labelled, check_groups, group_weights
 from robustphase.estimator.history import Clock, Iteration, certificate_record, step_record
 from robustphase.estimator.inputs import (
@@ -25,6 +26,7 @@ from robustphase.estimator.inputs import (
     open_rows,
     read_by,
 )
+from robustphase.estimator.progress import LiveLine, Stopped, Watch, usual_passes
 from robustphase.estimator.scoring import explained
 from robustphase.estimator.standard_errors import FittedModel, sandwich, weighted_sandwich
 from robustphase.estimator.streaming import batch_step
@@ -40,10 +42,13 @@ from robustphase.rows import MemoryRows, RowSource, project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
+from robustphase.rows.watching import watched_by
 from robustphase.validation import Samples, check_samples, hide_nonfinite, in_ordinary_units
 
 #: Records that a stream keeps, so that its memory stays constant.
 LONGEST_HISTORY = 1000
+#: The last stage of a fit that its callback has ended.
+STOPPED = "stopped"
 
 
 class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -98,7 +103,12 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     random_state : int, RandomState or None, default=None
         Seed of first guesses, subsamples and random mean estimators; None is as good as 0, so that fits repeat.
     verbose : bool, default=False
-        Print every record of ``history_``.
+        Print every record of ``history_``; and on a terminal a live line with passes, time, and what is left as a rule.
+    callback : callable, optional
+        ``callback(progress)`` is called after every pass over the data, with ``progress.stage``, ``passes``, ``seconds`` and
+        ``seconds_left`` (from the least to the most as a rule, or None). If it returns True the fit ends with the best answer so
+        far, ``converged_`` False and no certificate; as soon as there is one, if there is none yet. What it raises is raised by
+        ``fit``, and the best answer so far, if any, is kept as well.
 
     Attributes
     ----------
@@ -209,6 +219,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         nonfinite: str = "raise",
         random_state: Any = None,
         verbose: bool = False,
+        callback: Any = None,
     ) -> None:
         self.contamination = contamination
         self.noise_mean = noise_mean
@@ -229,6 +240,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.nonfinite = nonfinite
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
 
     signal_: Array
     initial_signal_: Array
@@ -281,9 +293,30 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         level = check_parameters(self)
         self._seed = as_seed(self.random_state)
+        line = LiveLine(self.callback) if self.verbose else None
+        callback = line or self.callback
+        watch = None if callback is None else Watch(callback, usual_passes(self))
+        try:
+            with watched_by(watch):
+                message, category = self._fit(A, y, groups, level, watch)
+        finally:
+            if line is not None:
+                line.clear()
+        if watch is not None and watch.error is not None:
+            raise watch.error
+        if message:
+            warnings.warn(message, category, stacklevel=2)
+        return self
+
+    def _fit(
+        self, A: Any, y: Any, groups: Any, level: float | str, watch: Watch | None
+    ) -> tuple[str, type[ConvergenceWarning]]:
+        """The fit itself; what to warn of, and as what."""
         source = open_rows(A)
         clock = Clock(source)
         samples = self._check_data(A, y, reset=True, source=source, many=True)
+        if watch is not None and samples.responses.ndim == 2:
+            watch.signal_count = samples.responses.shape[1]
         check_operator_use(self, samples)
         if samples.responses.ndim == 2:
             check_many_use(self)
@@ -305,10 +338,22 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             start = start if start is None else standard.there(start[:, np.newaxis])[:, 0]
         self.history_ = []
         with single_threaded_blas():
-            fitted = fit(standard.samples, start, self._settings(level, labelled), clock, self._note, detector)
+            settings = self._settings(level, labelled)
+            try:
+                fitted = fit(standard.samples, start, settings, clock, self._note, detector)
+            except Stopped:
+                assert watch is not None
+                assert watch.signals is not None
+                with watched_by(None):
+                    settings = replace(settings, detector=detector)
+                    fitted = as_far_as_it_got(standard.samples, watch.signals, settings, watch.progress)
+                passes, seconds = clock.now()
+                self._note(Iteration(STOPPED, passes=passes, seconds=seconds))
             drift = fitted.drift
         self._paired = samples.paired
         self._copy(fitted, standard, size, one=samples.responses.ndim == 1)
+        # Without the rest of the fit there is no law of the noise, and no standard errors.
+        self._law_fitted &= self.history_[-1].stage != STOPPED
         self._copy_groups(labelled, fitted.recovery.shared)
         if fitted.recovery.unseen is not None:
             self.unseen_ = fitted.recovery.unseen
@@ -316,10 +361,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.drift_ = drift
         self.batches_seen_ = 1
         self.n_iter_ = len(self.history_)
-        if fitted.message:
-            category = ModelWarning if any(check.severe for check in fitted.checks) else ConvergenceWarning
-            warnings.warn(fitted.message, category, stacklevel=2)
-        return self
+        return fitted.message, ModelWarning if any(check.severe for check in fitted.checks) else ConvergenceWarning
 
     def partial_fit(self, A: Any, y: Any) -> RobustPhaseRetrieval:
         """Learn from one fresh batch: the first call recovers a signal from it, each later one is a robust step.

@@ -22,10 +22,12 @@ from robustphase.estimator.advice import (
     many_advice,
     many_model_advice,
     nothing_advice,
+    stopped_advice,
     zero_start_advice,
 )
 from robustphase.estimator.history import Clock, Iteration, Note, certificate_record, stage_record, step_record
 from robustphase.estimator.inputs import check_batches
+from robustphase.estimator.progress import Progress
 from robustphase.initialise.start import spectral_init
 from robustphase.likelihood import initial_model
 from robustphase.likelihood.laws import CurvedNoise
@@ -42,6 +44,7 @@ from robustphase.recover.model_figures import RIVAL_AUTO, FittedSamples, measure
 from robustphase.rows import MemoryRows, project, rows_at
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
+from robustphase.rows.watching import tell_finished, tell_found
 from robustphase.validation import Samples
 
 #: Iterations over which gradients must have become shorter, and by which factor, to count as still falling.
@@ -152,6 +155,41 @@ def fit(
     if detector is not None and detector.drifting:
         return _with_drift(samples, start, settings, clock, note)
     return _fit_once(samples, start, settings, clock, note)
+
+
+def as_far_as_it_got(samples: Samples, signals: Array, settings: Settings, progress: Progress) -> Fitted:
+    """The answers of a fit that was ended, without what the rest of it would have found.
+
+    Nobody has weighed the samples, so as many as were said to be bad are taken to be bad: those with the largest residuals.
+    """
+    responses, p = _columns(samples.responses), signals.shape[1]
+    unread = _columns(_unread(samples, settings)) | np.zeros_like(responses, bool)
+    level = PROBLEM.auto_level if isinstance(settings.contamination, str) else settings.contamination
+    residuals = np.where(unread, np.nan, responses - abs2(project(samples.source, signals)))
+    centres = np.nanmedian(residuals, axis=0)
+    sizes = np.abs(residuals - centres)
+    weights = (sizes <= np.nanquantile(sizes, 1 - level, axis=0)).astype(np.float64)
+    levels = np.full(p, level)
+    nobody = len(settings.groupings) + (p > 1)
+    found = Recovery(
+        signals=signals,
+        initial_signals=signals,
+        backgrounds=centres,
+        weights=weights,
+        contaminations=levels,
+        noise=initial_model(np.nanmedian(sizes, axis=0), levels),
+        converged=np.zeros(p, bool),
+        broad=np.zeros(p, bool),
+        covariate_weights=(~unread).astype(np.float64),
+        residual_weights=weights,
+        probabilities=weights,
+        predictions=np.empty((0, p)),
+        shared=(None,) * nobody,
+    )
+    means = centres if settings.unknown_mean else np.zeros(p)
+    fitted = Fitted(found, signals, np.full(p, np.inf), levels, means, np.zeros(p, bool))
+    checked = with_model_check(samples, fitted, settings)
+    return replace(checked, radii=np.full(p, np.inf), message=stopped_advice(progress.stage, progress.passes))
 
 
 def _with_drift(samples: Samples, start: Array | None, settings: Settings, clock: Clock, note: Note) -> Fitted:
@@ -381,6 +419,8 @@ def _descend(
         weights[rows.start : rows.start + used.size] = used
         records.append(step_record(step, clock))
         note(records[-1])
+        tell_finished("descent")
+        tell_found(signal[:, np.newaxis])
         reached = float(np.linalg.norm(signal))
         if not reached <= ESCAPE * length:
             return start, weights, escape_advice(length, reached)

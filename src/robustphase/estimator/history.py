@@ -22,7 +22,8 @@ class Iteration(NamedTuple):
     Attributes
     ----------
     stage : str
-        What was done: "start", "race", "finalists", "polish", "certificate" or "descent".
+        What was done: "start", "race", "finalists", "polish", "certificate" or "descent"; "stopped" where a
+        callback has ended the fit.
     moved : float
         How far the signal moved, relative to its norm.
     gradient_norm : float

@@ -49,7 +49,7 @@ INTERVAL, MOST_WAITING = 30.0, 64 << 20
 #: The file that makes a folder a checkpoint.
 PROBLEM = "problem.json"
 #: Settings that do not change the answer.
-IRRELEVANT = frozenset({"verbose"})
+IRRELEVANT = frozenset({"verbose", "callback"})
 _OURS = re.compile(r"\d{6,}\.pass|problem\.json")
 
 

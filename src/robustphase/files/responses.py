@@ -3,58 +3,144 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from robustphase.rows.io.hdf5 import find_dataset, open_hdf5, read_hdf5_array
 from robustphase.rows.io.hdf5 import name_of as dataset_name
 from robustphase.rows.io.hdf5_probe import NOTES, notes_of
-from robustphase.rows.io.limits import DataError, check_room, reason
-from robustphase.rows.io.npy import PlainFile, npz_names, read_npy_header, read_npz_array, read_npz_header
+from robustphase.rows.io.hdf5_stack import number_type, read_matlab_array
+from robustphase.rows.io.limits import DataError, reason
+from robustphase.rows.io.matlab import read_mat_array
+from robustphase.rows.io.npy import npz_names, read_npy, read_npy_header, read_npz_array, read_npz_header
 from robustphase.rows.io.parquet import open_parquet, read_parquet_column
+from robustphase.rows.io.text import text_column
+from robustphase.rows.io.tiff import read_tiff
 from robustphase.rows.io.zarr import find_array, open_zarr, read_zarr_array
 from robustphase.rows.io.zarr import name_of as array_name
-from robustphase.rows.opening import kind_of
+from robustphase.rows.opening import RESPONSES, kind_of
 from robustphase.rows.source import Array
 
-#: Names of the responses and of the truth in files that hold several arrays.
-RESPONSES, TRUTH = "y", "truth"
+#: Name of the truth in files that hold several arrays.
+TRUTH = "truth"
 #: Longest notes that are read.
 MOST_NOTES = 1 << 20
 
 Check = Callable[[tuple[int, ...], np.dtype[Any], str], None]
 
 
-def read_responses(path: str | os.PathLike[str], name: str | None, count: int) -> Array:
-    """The ``count`` responses in a file, as float64."""
+def read_values(path: str | os.PathLike[str], count: int, name: str | None = None) -> Array:
+    """Numbers that belong to the samples, from a file of any kind: a dark frame, limits of the detector.
+
+    Parameters
+    ----------
+    path : path
+        The file; see :func:`~robustphase.files.open_samples`.
+    count : int
+        How many samples there are.
+    name : str, optional
+        Name of the array, in files that hold several. Default: "y".
+
+    Returns
+    -------
+    ndarray of shape (count,) or (count, p)
+    """
+    values, _ = read_responses(path, name, Wanted(count), alone=True)
+    return values
+
+
+class Wanted(NamedTuple):
+    """What responses must fit to.
+
+    Attributes
+    ----------
+    rows : int
+        Samples of the covariates.
+    transpose : bool
+        Whether the samples are the last axis of the responses.
+    other_end : int
+        Length of the axis of the covariates at the other end, which would be the samples if it was taken the wrong way; 0 if
+        unknown.
+    turned : bool
+        Whether the samples were taken from the last axis of the covariates.
+    """
+
+    rows: int
+    transpose: bool = False
+    other_end: int = 0
+    turned: bool = False
+
+
+def read_responses(
+    path: str | os.PathLike[str], name: str | None, wanted: Wanted, *, alone: bool
+) -> tuple[Array, tuple[int, ...]]:
+    """The responses in a file, as float64, shape (m,) or (m, p); and the shape of a frame of them, see :func:`frame_of`.
+
+    ``alone``: the file is one of responses, so that a single array in it needs no name.
+    """
 
     def check(shape: tuple[int, ...], dtype: np.dtype[Any], where: str) -> None:
-        if dtype.kind == "c":
-            raise DataError(
-                f"{where} holds complex numbers; responses are squared magnitudes and real: save np.abs(y)**2."
-            )
-        if dtype.kind not in "fiub":
-            raise DataError(f"{where} holds entries of type {dtype}; responses must be numbers.")
-        if len(shape) != 1 and shape[1:] != (1,):
-            raise DataError(f"{where} has shape {shape}; responses need one dimension, one number per row of A.")
-        if shape[0] != count:
-            raise DataError(
-                f"{where} holds {shape[0]} responses for {count} rows of covariates; each row needs exactly one."
-            )
+        frame_of(shape, dtype, where, wanted)
 
-    values = read_array(path, name or RESPONSES, check, alone=True)
-    return values.reshape(-1).astype(np.float64)
+    values = read_array(path, name or RESPONSES, check, alone=alone)
+    return in_columns(values, f"'{os.fspath(path)}'", wanted)
+
+
+def in_columns(values: Array, where: str, wanted: Wanted) -> tuple[Array, tuple[int, ...]]:
+    """Responses of any layout, with one row for every sample; and the shape of a frame."""
+    frame = frame_of(values.shape, values.dtype, where, wanted)
+    first = np.moveaxis(values, -1, 0) if wanted.transpose and values.ndim > 1 else values
+    # In double precision and in memory of their own, whatever they were a view of.
+    columns = np.array(first.reshape(wanted.rows, -1), np.float64, order="C")
+    return (columns if frame else columns[:, 0]), frame
+
+
+def frame_of(shape: tuple[int, ...], dtype: np.dtype[Any], where: str, wanted: Wanted) -> tuple[int, ...]:
+    """The shape of what is read of every sample: () for one number; what does not fit is refused with its cure."""
+    if dtype.kind == "c":
+        raise DataError(f"{where} holds complex numbers; responses are squared magnitudes and real: save np.abs(y)**2.")
+    if dtype.kind not in "fiub":
+        raise DataError(f"{where} holds entries of type {dtype}; responses must be numbers.")
+    m, last, other_end, turned = wanted
+    if shape in ((m,), (m, 1), (1, m)):
+        return ()
+    here, there = (-1, 0) if last else (0, -1)
+    if len(shape) in (2, 3) and shape[here] == m and 0 not in shape:
+        frame = shape[:-1] if last else shape[1:]
+        return () if math.prod(frame) == 1 else frame
+    if len(shape) in (2, 3) and shape[there] == m:
+        cure = "leave out transpose for them" if last else 'pass transpose="responses"'
+        raise DataError(
+            f"{where} has shape {shape}: its {'first' if last else 'last'} axis is that of the {m} samples; {cure}."
+        )
+    if len(shape) not in (1, 2, 3):
+        raise DataError(
+            f"{where} has shape {shape}; responses need one dimension, one number per row of A, or two (samples x signals), or "
+            "three (samples x height x width)."
+        )
+    held = shape[here]
+    cure = ""
+    if other_end in (held, shape[there]) and m != other_end:
+        turn = "leave out transpose for them" if turned else 'pass transpose="covariates"'
+        cure = f" The covariates have {other_end} at their other end: if those are the samples, {turn}."
+    raise DataError(
+        f"{where} holds {held} responses for {m} rows of covariates; each row needs exactly one.{cure}"
+        if len(shape) == 1
+        else f"{where} has shape {shape}, and none of its ends fits the {m} rows of covariates; each row needs exactly one "
+        f"number, or one frame.{cure}"
+    )
 
 
 def read_truth(path: str | os.PathLike[str], length: int) -> Array | None:
     """The true signal, if the file has one: ``length`` numbers called "truth"."""
 
     def check(shape: tuple[int, ...], dtype: np.dtype[Any], where: str) -> None:
-        if shape != (length,) or dtype.kind not in "fciub":
+        if math.prod(shape) != length or dtype.kind not in "fciub":
             raise DataError(f"{where} is not a signal of {length} numbers.")
 
     try:
@@ -63,7 +149,7 @@ def read_truth(path: str | os.PathLike[str], length: int) -> Array | None:
         truth = read_array(path, TRUTH, check)
     except DataError:  # The fit does not need it.
         return None
-    return truth.astype(np.result_type(truth.dtype, np.float64))
+    return truth.reshape(-1).astype(np.result_type(truth.dtype, np.float64))
 
 
 def _truth_in(notes: dict[str, Any], length: int) -> Array | None:
@@ -114,11 +200,22 @@ def read_array(path: str | os.PathLike[str], name: str, check: Check, *, alone: 
             array = store if alone and not hasattr(store, "array_keys") else find_array(store, name, path)
             check(array.shape, np.dtype(array.dtype), array_name(array))
             return read_zarr_array(array)
-        if kind == "hdf5":
+        if kind in ("hdf5", "matlab"):
             with open_hdf5(path, name) as opened:
                 dataset = find_dataset(opened, name)
-                check(() if dataset.shape is None else dataset.shape, dataset.dtype, dataset_name(dataset))
+                shape = () if dataset.shape is None else dataset.shape
+                if kind == "matlab":
+                    check(shape[::-1], number_type(dataset.dtype), dataset_name(dataset))
+                    return read_matlab_array(dataset)
+                check(shape, dataset.dtype, dataset_name(dataset))
                 return read_hdf5_array(dataset)
+        if kind in ("mat", "text") or (kind == "tiff" and alone):
+            if kind == "mat":
+                values = read_mat_array(path, name)
+            else:
+                values = read_tiff(path) if kind == "tiff" else text_column(path, name, alone=alone)
+            check(values.shape, values.dtype, f"'{os.fspath(path)}'" + ("" if kind == "tiff" else f" ({name})"))
+            return values
     except OSError as error:
         raise DataError(f"'{os.fspath(path)}' cannot be read: {reason(error)}.") from error
     raise DataError(f"'{os.fspath(path)}' holds a single array; {name} must come from another file.")
@@ -129,14 +226,7 @@ def _read_npy(path: str | os.PathLike[str], check: Check) -> Array:
     with open(path, "rb") as opened:
         header = read_npy_header(opened, os.fstat(opened.fileno()).st_size, where)
     check(header.shape, header.dtype, where)
-    check_room(header.data_bytes, where)
-    values = np.empty(header.shape, header.dtype, order="F" if header.column_major else "C")
-    file = PlainFile(path)
-    try:
-        file.read_into(values.reshape(-1, order="A"), header.offset)
-    finally:
-        file.close()
-    return values
+    return read_npy(path)
 
 
 def read_notes(path: str | os.PathLike[str], *, wrapped: bool = False) -> dict[str, Any]:

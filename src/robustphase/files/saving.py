@@ -12,13 +12,13 @@ from typing import IO, Any
 import numpy as np
 
 from robustphase.atomic import replacing
-from robustphase.files.responses import RESPONSES, TRUTH
+from robustphase.files.responses import TRUTH
 from robustphase.rows import as_source
 from robustphase.rows.blocked import BLOCK_BYTES, BlockedRows
 from robustphase.rows.io.hdf5_probe import NOTES
 from robustphase.rows.io.limits import DataError, require
 from robustphase.rows.io.zarr import is_zarr
-from robustphase.rows.opening import COVARIATES
+from robustphase.rows.opening import COVARIATES, RESPONSES
 from robustphase.rows.source import Array
 
 

@@ -43,6 +43,7 @@ from robustphase.rows import OperatorRows, project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.threads import allowed_threads, run_in_threads, single_threaded_blas
+from robustphase.rows.watching import tell_finished, tell_found
 from robustphase.validation import Samples
 
 _TINY = float(np.finfo(np.float64).tiny)
@@ -202,6 +203,7 @@ class _History:
     ) -> None:
         seconds = perf_counter() - self._since
         self.stages.append(Stage(stage, candidates, score, moved, scale, self._source.passes, seconds))
+        tell_finished(stage)
 
 
 class _Run(NamedTuple):
@@ -210,6 +212,8 @@ class _Run(NamedTuple):
     history: _History
     likelihood_fit: bool
     seed: int
+    #: What the rows were divided by.
+    size: float = 1.0
 
 
 class Known(NamedTuple):
@@ -263,7 +267,7 @@ def recover(
         start = start if start is None else size * start
     p = 1 if samples.responses.ndim == 1 else samples.responses.shape[1]
     detector, groupings = Known() if known is None else known
-    run = _Run(_History(samples), with_polish, seed)
+    run = _Run(_History(samples), with_polish, seed, size)
     # Between the passes there are only small matrices, on which several threads would wait for each other.
     with single_threaded_blas():
         lazy = p == 1 and start is None
@@ -496,6 +500,7 @@ def _select(problem: Problem, candidates: Candidates, run: _Run) -> Selected:
         moved = float(relative_lengths(signal - last, signal)[0])
         scale = float(after.scales[best]) * unit
         history.note("race", after.scores.size, float(after.scores[best]), moved, scale)
+        tell_found(np.sqrt(unit) * signal / run.size)
 
     selected = select(problem, candidates, note, refine_alone=not run.likelihood_fit)
     score, scale = float(selected.winner.scores[0]), float(selected.winner.scales[0]) * unit
@@ -528,6 +533,7 @@ def _fit_with_evidence(
     problem: Problem, candidates: Candidates, initial: Array, run: _Run
 ) -> tuple[Recovery, LikelihoodFit]:
     """Maximum likelihood; again without samples that contradict the others about the norm, where there are any."""
+    tell_found(np.sqrt(problem.units) * candidates.signals / run.size)
     fit, fitted = fit_signals(problem, candidates.signals, candidates.backgrounds, candidates.scales)
     consistent = consistent_samples(fitted, fit)
     again: Array = ~np.asarray(consistent.all(axis=0))
@@ -536,6 +542,7 @@ def _fit_with_evidence(
         fit = fit.put(again, refit(fitted.only(again), fit.state.only(again)))
     scale = float(fit.state.noise.scales[0] * problem.units[0])
     run.history.note("polish", again.size, moved=fit.moves[-1], scale=scale)
+    tell_found(np.sqrt(problem.units) * fit.state.signals / run.size)
     weights = _classified(problem, fitted, fit)
     doubts = contradictions(fitted, fit, weights)
     if (doubts > 1).any():

@@ -12,17 +12,22 @@ from scipy.sparse import issparse
 
 from robustphase.rows.blocked import MappedRows, MemoryRows
 from robustphase.rows.dask.source import DaskRows
-from robustphase.rows.io import hdf5, npy, parquet
+from robustphase.rows.io import hdf5, matlab, npy, parquet, text, tiff
 from robustphase.rows.io.hdf5 import Hdf5Rows, find_dataset, open_hdf5
+from robustphase.rows.io.hdf5_stack import Hdf5Stack
 from robustphase.rows.io.limits import DataError, reason
-from robustphase.rows.io.npy import open_npy, open_npz
+from robustphase.rows.io.matlab import read_mat_array
+from robustphase.rows.io.npy import open_npy, open_npz, rows_in_memory
 from robustphase.rows.io.parquet import ParquetRows
-from robustphase.rows.io.zarr import ZarrRows, find_array, open_zarr
+from robustphase.rows.io.text import text_covariates
+from robustphase.rows.io.tiff import read_tiff
+from robustphase.rows.io.zarr import ZarrRows, find_array, open_zarr, read_zarr_array
+from robustphase.rows.io.zarr import name_of as array_name
 from robustphase.rows.operators import OperatorRows, is_operator
 from robustphase.rows.source import Array, RowSource
 
-#: Name of the covariates in files that hold several arrays.
-COVARIATES = "A"
+#: Names of the covariates and of the responses in files that hold several arrays.
+COVARIATES, RESPONSES = "A", "y"
 #: First bytes of each kind of file. The second archive is one without members.
 FIRST_BYTES = {
     npy.MAGIC: "npy",
@@ -30,9 +35,20 @@ FIRST_BYTES = {
     b"PK\x05\x06": "npz",
     hdf5.MAGIC: "hdf5",
     parquet.MAGIC: "parquet",
+    matlab.MAGIC: "mat",
+    **dict.fromkeys(tiff.MAGICS, "tiff"),
 }
 #: What a suffix promises, for the error when the first bytes tell otherwise.
-SUFFIXES = {".npy": "npy", ".npz": "npz", ".h5": "hdf5", ".hdf5": "hdf5", ".parquet": "parquet"}
+SUFFIXES = {
+    ".npy": "npy",
+    ".npz": "npz",
+    ".h5": "hdf5",
+    ".hdf5": "hdf5",
+    ".parquet": "parquet",
+    ".mat": "mat",
+    ".tif": "tiff",
+    ".tiff": "tiff",
+}
 
 
 def as_source(rows: Any, *, name: str = "A") -> RowSource:
@@ -89,7 +105,9 @@ def as_array(values: Any, *, name: str) -> Array:
 
 
 def kind_of(path: str | os.PathLike[str]) -> str:
-    """``"npy"``, ``"npz"``, ``"hdf5"``, ``"parquet"`` or ``"zarr"``."""
+    """The kind of a file, by its first bytes: ``"npy"``, ``"npz"``, ``"hdf5"``, ``"parquet"``, ``"mat"`` (MATLAB until 7.2),
+    ``"matlab"`` (from 7.3 on, HDF5), ``"tiff"``, or by its name ``"text"``; ``"zarr"`` is a folder.
+    """  # noqa: D205
     place = Path(path)
     try:
         mode = place.stat().st_mode
@@ -106,7 +124,7 @@ def kind_of(path: str | os.PathLike[str]) -> str:
             for offset in (512 << power for power in range(11)):
                 file.seek(offset)
                 if file.read(8) == hdf5.MAGIC:
-                    return "hdf5"
+                    return "matlab" if begin == matlab.MAGIC_73 else "hdf5"
     except FileNotFoundError as error:
         raise DataError(f"there is no file '{place}'.") from error
     except DataError:
@@ -115,29 +133,46 @@ def kind_of(path: str | os.PathLike[str]) -> str:
         raise DataError(f"'{place}' cannot be read: {reason(error)}.") from error
     if not begin:
         raise DataError(f"'{place}' is empty.")
+    if place.suffix.lower() in text.SUFFIXES:
+        return "text"
     promised = SUFFIXES.get(place.suffix.lower())
+    if promised == "mat":
+        raise DataError(f"'{place}' cannot be read as a MATLAB file: {matlab.advice(begin)}")
     if promised:
         raise DataError(
             f"'{place}' does not begin like a file of the kind {promised}; it is damaged or something else."
         )
-    raise DataError(f"'{place}' is none of the kinds that can be read: .npy, .npz, HDF5, parquet, or a zarr folder.")
+    raise DataError(
+        f"'{place}' is none of the kinds that can be read: .npy, .npz, .mat, .csv, .tif, HDF5, parquet, or a zarr folder."
+    )
 
 
 def open_rows_at(
     path: str | os.PathLike[str],
     name: str | None = None,
     *,
+    transpose: bool = False,
+    responses_name: str | None = None,
     block_rows: int | None = None,
     threads: int | None = None,
 ) -> RowSource:
-    """The covariates in a file, as a source that is never loaded whole.
+    """The covariates in a file, as a source that is never loaded whole where its kind allows.
+
+    Compressed ``.npz`` archives, MATLAB files before version 7.3, text, TIFF, and transposed zarr arrays are loaded.
 
     Parameters
     ----------
     path : path
-        An ``.npy``, ``.npz``, HDF5 or parquet file, or a zarr folder. The kind is told by its first bytes.
+        An ``.npy``, ``.npz``, HDF5, parquet, MATLAB, text (``.csv``) or TIFF file, or a zarr folder. The kind is told by its
+        first bytes. The array is a matrix (samples x features) or a stack (samples x height x width), which is flattened:
+        ``pattern_shape`` keeps the shape.
     name : str, optional
-        Name of the array, dataset or column. Default: "A"; ``.npy`` files and zarr arrays outside a group have none.
+        Name of the array, dataset, variable or column. Default: "A"; ``.npy``, TIFF and text files without a line of names, and
+        zarr arrays outside a group, have none.
+    transpose : bool, default=False
+        Whether the samples are the last axis and not the first.
+    responses_name : str, optional
+        In a text file, the column that is none of the covariates. Default: "y".
     block_rows, threads : int, optional
         See :class:`~robustphase.rows.blocked.BlockedRows`.
 
@@ -146,27 +181,52 @@ def open_rows_at(
     RowSource
         Its ``close`` method closes the file; so does forgetting it.
     """
-    kind, wanted = kind_of(path), name or COVARIATES
+    kind, wanted, where = kind_of(path), name or COVARIATES, f"'{os.fspath(path)}'"
+    blocks: dict[str, Any] = {"block_rows": block_rows, "threads": threads}
     try:
         if kind == "npy":
-            return open_npy(path, block_rows=block_rows, threads=threads)
+            return open_npy(path, transpose=transpose, **blocks)
         if kind == "npz":
-            return open_npz(path, wanted, block_rows=block_rows, threads=threads)
+            return open_npz(path, wanted, transpose=transpose, **blocks)
         if kind == "parquet":
-            return ParquetRows(path, wanted, block_rows=block_rows, threads=threads)
+            if transpose:
+                raise DataError(f"{where} is a table, whose rows are the samples; transpose is for arrays.")
+            return ParquetRows(path, wanted, **blocks)
         if kind == "zarr":
-            store = open_zarr(path)
-            single = name is None and not hasattr(store, "array_keys")
-            array = store if single else find_array(store, wanted, path)
-            return ZarrRows(array, block_rows=block_rows, threads=threads)
-        file = open_hdf5(path, wanted)
-        try:
-            return Hdf5Rows(find_dataset(file, wanted), owned=file, block_rows=block_rows, threads=threads)
-        except BaseException:
-            file.close()
-            raise
+            return _open_zarr(path, name, transpose, blocks)
+        if kind in ("hdf5", "matlab"):
+            return _open_hdf5(path, wanted, transpose, blocks | {"matlab": kind == "matlab"})
+        if kind == "mat":
+            array, where = read_mat_array(path, wanted), f"{where} (variable {wanted})"
+        elif kind == "tiff":
+            array = read_tiff(path)
+        else:
+            array = text_covariates(path, name, responses_name or RESPONSES)
+        return rows_in_memory(array, where, transpose=transpose, **blocks)
     except OSError as error:
         raise DataError(f"'{os.fspath(path)}' cannot be read: {reason(error)}.") from error
+
+
+def _open_zarr(path: str | os.PathLike[str], name: str | None, transpose: bool, blocks: dict[str, Any]) -> RowSource:
+    store = open_zarr(path)
+    single = name is None and not hasattr(store, "array_keys")
+    array = store if single else find_array(store, name or COVARIATES, path)
+    if not transpose and len(array.shape) != 3:
+        return ZarrRows(array, **blocks)
+    return rows_in_memory(read_zarr_array(array), array_name(array), transpose=transpose, **blocks)
+
+
+def _open_hdf5(path: str | os.PathLike[str], name: str, transpose: bool, options: dict[str, Any]) -> RowSource:
+    matlab = options.pop("matlab")
+    file = open_hdf5(path, name)
+    try:
+        dataset = find_dataset(file, name)
+        if not (transpose or matlab) and len(dataset.shape or ()) != 3:
+            return Hdf5Rows(dataset, owned=file, **options)
+        return Hdf5Stack(dataset, transpose=transpose, matlab=matlab, owned=file, **options)
+    except BaseException:
+        file.close()
+        raise
 
 
 def _comes_from(rows: Any, package: str, kind: str) -> bool:

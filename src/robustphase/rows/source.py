@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from robustphase.rows.watching import onlooker, watched_by
+
 Array = NDArray[Any]
 
 #: The types that passes compute in.
@@ -70,11 +72,14 @@ class RowSource(ABC):
         float32, float64, complex64 or complex128: the type the blocks arrive in.
     passes : int
         How many sweeps have been made so far.
+    pattern_shape : tuple of int
+        Shape of the pattern that a row is, such as ``(height, width)``, where the rows come from a file that tells; else empty.
     """
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     passes: int = 0
+    pattern_shape: tuple[int, ...] = ()
 
     def reduce(self, kernel: Kernel, per_row: Sequence[Array] = (), *, pairing: int = 1) -> Parts:
         """Run ``kernel`` on every block of rows and combine the parts: one pass.
@@ -101,7 +106,14 @@ class RowSource(ABC):
                 msg = f"per_row[{position}] has {values.shape[0]} entries, the source has {stride} samples to sweep"
                 raise ValueError(msg)
         self._count_pass()
-        return self._reduce(kernel, per_row, pairing)
+        watcher = onlooker()
+        if watcher is None:
+            return self._reduce(kernel, per_row, pairing)
+        # Rows that wrap others make their pass over those: it is one all the same.
+        with watched_by(None):
+            parts = self._reduce(kernel, per_row, pairing)
+        watcher.passed()
+        return parts
 
     @abstractmethod
     def _reduce(self, kernel: Kernel, per_row: Sequence[Array], pairing: int) -> Parts:

@@ -21,6 +21,7 @@ import numpy as np
 from robustphase.rows.io.hdf5_probe import OutsideError, probe, resolved
 from robustphase.rows.io.limits import (
     DataError,
+    MissingNameError,
     check_chunks,
     check_matrix,
     check_room,
@@ -89,8 +90,11 @@ def find_dataset(file: Any, name: str) -> Any:
             return item
         present: list[str] = []
         file.visititems(lambda path, entry: present.append(path) if isinstance(entry, h5py.Dataset) else None)
-    listed = ", ".join(present[:20]) or "none"
-    raise DataError(f"'{file.filename}' has no dataset named {name}; the datasets in it: {listed}.")
+    if isinstance(item, h5py.Group) and "MATLAB_sparse" in item.attrs:
+        raise DataError(f"in '{file.filename}', {name} is a sparse matrix. In MATLAB: {name} = full({name})")
+    # MATLAB keeps what cells refer to under names that begin so.
+    shown = [path for path in present if not path.startswith("#")]
+    raise MissingNameError(f"'{file.filename}' has no dataset named {name}", "the datasets in it:", shown, "none")
 
 
 def check_stored(dataset: Any) -> None:

@@ -25,12 +25,32 @@ from robustphase.rows.source import NATIVE_DTYPES
 MOST_BYTES_AT_ONCE = 64 << 20
 #: A chunk read this many times in every pass is worth a warning.
 WASTEFUL = 4
+#: Names that an error lists.
+MOST_LISTED = 20
 #: Characters of what a library says that are passed on.
 LONGEST_REASON = 200
 
 
 class DataError(ValueError):
     """Data that cannot be read or used: one plain sentence that says what, where, and what to do."""
+
+
+class MissingNameError(DataError):
+    """A name that a file does not have; ``present`` lists those that it has.
+
+    Parameters
+    ----------
+    missing, before : str
+        What is missing from which file, and the words before the list of what there is.
+    present : list of str
+        What there is.
+    nothing : str
+        What to say if that is nothing.
+    """
+
+    def __init__(self, missing: str, before: str, present: list[str], nothing: str = "nothing") -> None:
+        super().__init__(f"{missing}; {before} {', '.join(present[:MOST_LISTED]) or nothing}.")
+        self.present = present
 
 
 def require(module: str, *, extra: str, purpose: str) -> ModuleType:

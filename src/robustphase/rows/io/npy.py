@@ -26,8 +26,9 @@ import numpy as np
 
 from robustphase.formatting import in_bytes
 from robustphase.rows.blocked import MemoryRows
-from robustphase.rows.io.limits import DataError, check_matrix, check_room, reason, working_dtype
+from robustphase.rows.io.limits import DataError, MissingNameError, check_room, reason, working_dtype
 from robustphase.rows.io.prefetch import ReadAheadRows
+from robustphase.rows.io.stacks import as_rows, layout_of
 from robustphase.rows.source import Array, RowSource
 
 MAGIC = b"\x93NUMPY"
@@ -166,6 +167,8 @@ class FileRows(ReadAheadRows):
         columns lie together, reading rows takes one small read per column, which is slower.
     begin : int, default=0
         Where the header is, in bytes from the beginning of the file.
+    transpose : bool, default=False
+        Whether the samples are the last axis.
     where : str, optional
         What to call the array in errors.
     block_rows, threads : int, optional
@@ -179,16 +182,20 @@ class FileRows(ReadAheadRows):
         *,
         begin: int = 0,
         where: str | None = None,
+        transpose: bool = False,
         block_rows: int | None = None,
         threads: int | None = None,
     ) -> None:
         super().__init__(block_rows=block_rows, threads=threads)
         self.where = where or f"'{os.fspath(path)}'"
-        self.shape = check_matrix(header.shape, self.where)
+        layout = layout_of(header.shape, self.where, transpose=transpose)
+        self.shape, self.pattern_shape = layout.rows, layout.pattern
         self.dtype = working_dtype(header.dtype, self.where)
-        self._stored, self._offset, self._column_major = header.dtype, begin + header.offset, header.column_major
+        # A matrix with its samples last, row by row, is one with its samples first, column by column.
+        self._stored, self._offset = header.dtype, begin + header.offset
+        self._column_major = header.column_major != transpose
         self._file = PlainFile(path)
-        if header.column_major:
+        if self._column_major:
             # One read per column and piece: long ones, so that there are few.
             self.chunk_rows = max(1, (32 << 20) // (self.shape[1] * self.dtype.itemsize))
 
@@ -214,12 +221,52 @@ class FileRows(ReadAheadRows):
         return columns.T
 
 
-def open_npy(path: str | os.PathLike[str], *, block_rows: int | None = None, threads: int | None = None) -> FileRows:
-    """The rows of an ``.npy`` file."""
+def open_npy(
+    path: str | os.PathLike[str],
+    *,
+    transpose: bool = False,
+    block_rows: int | None = None,
+    threads: int | None = None,
+) -> RowSource:
+    """The rows of an ``.npy`` file; with ``transpose`` the samples are the last axis."""
     where = f"'{os.fspath(path)}'"
     with open(path, "rb") as file:
         header = read_npy_header(file, os.fstat(file.fileno()).st_size, where)
-    return FileRows(path, header, block_rows=block_rows, threads=threads)
+    if _scattered(header):
+        return rows_in_memory(read_npy(path), where, transpose=transpose, block_rows=block_rows, threads=threads)
+    return FileRows(path, header, transpose=transpose, block_rows=block_rows, threads=threads)
+
+
+def read_npy(path: str | os.PathLike[str]) -> Array:
+    """The array of an ``.npy`` file, in memory."""
+    where = f"'{os.fspath(path)}'"
+    with open(path, "rb") as opened:
+        header = read_npy_header(opened, os.fstat(opened.fileno()).st_size, where)
+    check_room(header.data_bytes, where)
+    values = np.empty(header.shape, header.dtype, order="F" if header.column_major else "C")
+    file = PlainFile(path)
+    try:
+        file.read_into(values.reshape(-1, order="A"), header.offset)
+    finally:
+        file.close()
+    return values
+
+
+def rows_in_memory(
+    array: Array, where: str, *, transpose: bool = False, block_rows: int | None = None, threads: int | None = None
+) -> MemoryRows:
+    """The samples of an array that has been read, as rows."""
+    layout = layout_of(array.shape, where, transpose=transpose)
+    working_dtype(array.dtype, where)
+    rows = array if layout.plain else np.ascontiguousarray(as_rows(array, layout))
+    source = MemoryRows(rows, block_rows=block_rows, threads=threads)
+    source.pattern_shape = layout.pattern
+    return source
+
+
+def _scattered(header: NpyHeader) -> bool:
+    """Whether the numbers of a pattern lie in another order than they are read: a stack column by column."""
+    return header.column_major and len(header.shape) > 2
 
 
 def npz_names(path: str | os.PathLike[str]) -> list[str]:
@@ -256,22 +303,28 @@ def read_npz_array(path: str | os.PathLike[str], name: str) -> Array:
 
 
 def open_npz(
-    path: str | os.PathLike[str], name: str, *, block_rows: int | None = None, threads: int | None = None
+    path: str | os.PathLike[str],
+    name: str,
+    *,
+    transpose: bool = False,
+    block_rows: int | None = None,
+    threads: int | None = None,
 ) -> RowSource:
     """The rows of one array of an archive: in place if stored plainly, otherwise unpacked into memory."""
     where = _where(path, name)
     with _opened(path) as archive:
         member = _member(archive, path, name)
         header = _header(archive, member, where)
-        check_matrix(header.shape, where)
+        layout_of(header.shape, where, transpose=transpose)
         working_dtype(header.dtype, where)
-        if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
-            return MemoryRows(read_npz_array(path, name), block_rows=block_rows, threads=threads)
+        if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1 or _scattered(header):
+            array = read_npz_array(path, name)
+            return rows_in_memory(array, where, transpose=transpose, block_rows=block_rows, threads=threads)
         begin = _data_offset(path, member, where)
         with archive.open(member) as stream:
             _skip(stream, member.file_size)
             stream.read(1)
-    return FileRows(path, header, begin=begin, where=where, block_rows=block_rows, threads=threads)
+    return FileRows(path, header, begin=begin, where=where, transpose=transpose, block_rows=block_rows, threads=threads)
 
 
 def _where(path: str | os.PathLike[str], name: str) -> str:
@@ -295,8 +348,8 @@ def _member(archive: zipfile.ZipFile, path: str | os.PathLike[str], name: str) -
     for candidate in (f"{name}.npy", name):
         if candidate in archive.namelist():
             return archive.getinfo(candidate)
-    present = ", ".join(sorted(entry.removesuffix(".npy") for entry in archive.namelist())[:20]) or "nothing"
-    raise DataError(f"'{os.fspath(path)}' has no array named {name}; it holds {present}.")
+    present = sorted(entry.removesuffix(".npy") for entry in archive.namelist())
+    raise MissingNameError(f"'{os.fspath(path)}' has no array named {name}", "it holds", present)
 
 
 def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo, where: str) -> NpyHeader:

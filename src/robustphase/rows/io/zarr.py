@@ -15,7 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from robustphase.rows.io.limits import DataError, check_chunks, check_matrix, check_room, reason, require, working_dtype
+from robustphase.rows.io.limits import (
+    DataError,
+    MissingNameError,
+    check_chunks,
+    check_matrix,
+    check_room,
+    reason,
+    require,
+    working_dtype,
+)
 from robustphase.rows.io.prefetch import ReadAheadRows
 from robustphase.rows.io.zarr_chunks import StoredChunks, check_regular
 from robustphase.rows.source import Array
@@ -49,8 +58,8 @@ def find_array(store: Any, name: str, path: str | os.PathLike[str]) -> Any:
         item = store.get(name)
         if item is not None and hasattr(item, "chunks"):
             return item
-        present = ", ".join(sorted(store.array_keys())[:20]) or "none"
-    raise DataError(f"'{os.fspath(path)}' has no array named {name}; the arrays in it: {present}.")
+        present = sorted(store.array_keys())
+    raise MissingNameError(f"'{os.fspath(path)}' has no array named {name}", "the arrays in it:", present, "none")
 
 
 def read_zarr_array(array: Any) -> Array:

@@ -1,0 +1,81 @@
+"""``robustphase report``: a page to look at, from the result of a fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from robustphase.cli.app import as_command, as_request, general_options, option
+from robustphase.cli.flagged import write_flagged
+from robustphase.cli.outputs import check_distinct, check_new, check_writable, note_written
+from robustphase.cli.terminal import screen, shown
+from robustphase.cli.values import ImageShape
+from robustphase.report import load_result, write_report
+
+OUTPUT = "Output"
+
+
+@dataclass(frozen=True)
+class ReportRequest:
+    """What ``robustphase report`` is asked for."""
+
+    result: Path
+    out: Path | None
+    flagged: Path | None
+    image_shape: tuple[int, int] | None
+    overwrite: bool
+
+    @property
+    def page(self) -> Path:
+        """Where the page goes."""
+        return Path(f"{self.result.stem}.html") if self.out is None else self.out
+
+    def check_outputs(self) -> None:
+        """Refuse to write over the result or twice to one place, or where nothing can be written."""
+        check_distinct(**{"RESULT": self.result, "--out": self.page, "--flagged": self.flagged})
+        for path in (self.page, self.flagged):
+            if path is not None:
+                check_writable(path)
+                check_new(path, overwrite=self.overwrite)
+
+
+@as_command("report", example="robustphase report result.npz --out report.html --flagged bad.csv")
+@click.argument("result", metavar="RESULT", type=click.Path(path_type=Path))
+@option(
+    OUTPUT,
+    "--out",
+    metavar="REPORT.html",
+    type=click.Path(path_type=Path),
+    help="Where the report goes. Default: the name of RESULT with .html at its end, in the current folder.",
+)
+@option(
+    OUTPUT,
+    "--flagged",
+    metavar="BAD.csv",
+    type=click.Path(path_type=Path),
+    help="Write the samples that were treated as bad to a table.",
+)
+@option(OUTPUT, "--image-shape", type=ImageShape(), help="The signal is a picture of this height and width.")
+@option(OUTPUT, "--overwrite", is_flag=True, show_default=False, help="Write over files that are there already.")
+@general_options
+def report(**options: Any) -> None:
+    """Write a report to look at from the result of a fit.
+
+    RESULT is a file that robustphase fit has written for one signal. The report is one file that needs no network; the data are
+    not needed any more.
+    """
+    asked = as_request(ReportRequest, options)
+    asked.check_outputs()
+    see = screen()
+    diagnostics = load_result(asked.result)
+    if asked.image_shape is not None:
+        diagnostics = replace(diagnostics, image_shape=asked.image_shape)
+    write_report(asked.page, diagnostics)
+    note_written(asked.page)
+    see.say(f"report: {shown(asked.page)}")
+    if asked.flagged is not None:
+        count = write_flagged(asked.flagged, diagnostics)
+        see.say(f"{count} samples treated as bad: {shown(asked.flagged)}")

@@ -1,0 +1,118 @@
+"""``fit`` on the files of laboratories, several signals, what is known of the detector; tables and reports."""
+
+from __future__ import annotations
+
+import csv
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.io import savemat
+
+import robustphase as rp
+from robustphase.cli import fit as command
+from robustphase.report import load_result
+
+from .conftest import leftovers
+
+
+def table(path) -> list[dict[str, float]]:
+    with open(path, newline="") as file:
+        return [{name: float(value) for name, value in line.items()} for line in csv.DictReader(file)]
+
+
+@pytest.fixture(scope="module")
+def frames():
+    """Two signals behind patterns of 3 x 3, with a tenth of the samples bad for both."""
+    rng = np.random.default_rng(5)
+    A, truth = rng.standard_normal((450, 9)), rng.standard_normal((2, 9))
+    y = np.abs(A @ truth.T) ** 2 + 0.1 * rng.standard_normal((450, 2))
+    y[:45] = rng.exponential(9.0, (45, 2))
+    return A, y, truth
+
+
+def test_a_matlab_stack_gives_the_answer_of_its_matrix(run, tmp_path, world):
+    stack = np.moveaxis(world.A.reshape(-1, 3, 3), 0, -1)
+    savemat(tmp_path / "lab.mat", {"patterns": stack, "counts": world.y})
+    said = run("fit", "lab.mat", code=1).stderr
+    assert "--covariates-name" in said
+    said = run("fit", "lab.mat", "--covariates-name", "patterns", "--responses-name", "counts", code=1).stderr
+    assert "--transpose covariates" in said
+    names = ("--covariates-name", "patterns", "--responses-name", "counts", "--transpose", "covariates")
+    run("fit", "lab.mat", *names, "--noise-mean", "unknown", "--out", "result.npz")
+    found = load_result(tmp_path / "result.npz")
+    model = rp.RobustPhaseRetrieval(noise_mean="unknown").fit(world.A, world.y)
+    assert_allclose(found.signal, model.signal_, rtol=1e-10)
+    assert found.image_shape == (3, 3)
+
+
+def test_several_signals_and_one_of_them(run, tmp_path, frames):
+    A, y, truth = frames
+    np.savez(tmp_path / "data.npz", A=A.reshape(450, 3, 3), y=y.reshape(450, 1, 2))
+    said = run("fit", "data.npz", "--out", "all.npz", "--flagged", "bad.csv").output
+    assert "2 of 2 signals converged" in said
+    with np.load(tmp_path / "all.npz") as found:
+        assert found["signal"].shape == (2, 9)
+        assert_array_equal(found["pattern_shape"], (3, 3))
+        assert_array_equal(found["frame_shape"], (1, 2))
+        weights = found["weights"]
+        for answer, signal in zip(found["signal"], truth, strict=True):
+            assert rp.distance(answer, signal, relative=True) < 0.05
+    bad = table(tmp_path / "bad.csv")
+    assert {(line["sample"], line["signal"]) for line in bad} == set(zip(*np.nonzero(weights < 0.5), strict=True))
+    assert all(line["response"] == y[int(line["sample"]), int(line["signal"])] for line in bad)
+    assert "--column" in run("fit", "data.npz", "--out", "x.npz", "--report", "x.html", code=2).stderr
+    assert "2 columns" in run("fit", "data.npz", "--out", "x.npz", "--column", 2, code=2).stderr
+    run("fit", "data.npz", "--column", 1, "--out", "one.npz")
+    assert rp.distance(load_result(tmp_path / "one.npz").signal, truth[1], relative=True) < 0.05
+    assert not leftovers(tmp_path)
+
+
+def test_a_report_and_a_table_from_a_result(run, tmp_path, data, world):
+    run("fit", data, "--noise-mean", "unknown", "--out", "result.npz", "--flagged", "first.csv")
+    said = run("report", "result.npz", "--flagged", "second.csv", "--image-shape", "3x3").output
+    assert "result.html" in said
+    assert (tmp_path / "result.html").read_text().startswith("<!")
+    assert (tmp_path / "first.csv").read_bytes() == (tmp_path / "second.csv").read_bytes()
+    found, lines = load_result(tmp_path / "result.npz"), table(tmp_path / "first.csv")
+    assert [int(line["sample"]) for line in lines] == list(np.flatnonzero(found.weights < 0.5))
+    for line in lines:
+        row = int(line["sample"])
+        assert line["response"] == world.y[row]
+        assert line["residual"] == pytest.approx(line["response"] - line["predicted"])
+        assert line["weight"] == found.weights[row]
+    assert "exists already" in run("report", "result.npz", code=1).stderr
+    assert "same file" in run("report", "result.npz", "--out", "result.npz", code=2).stderr
+    assert "not a result" in run("report", data, "--out", "other.html", code=1).stderr
+    assert not (tmp_path / "other.html").exists()
+
+
+def test_what_is_known_of_the_detector_reaches_the_estimator(run, tmp_path, data, world):
+    dark = np.linspace(0.0, 1.0, 450)
+    np.save(tmp_path / "dark.npy", dark)
+    limit = float(np.quantile(world.y, 0.95))
+    (tmp_path / "limits.csv").write_text("\n".join([repr(limit)] * 450))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = rp.RobustPhaseRetrieval(
+            noise_mean="unknown", noise="additive", saturation=limit, background=dark, drift="auto", random_state=0
+        ).fit(world.A, world.y)
+    options = ("--noise-mean", "unknown", "--noise", "additive", "--background", "dark.npy", "--drift")
+    code = 4 if model.model_check_.severe else 0 if model.converged_ else 3
+    for number, limits in enumerate((limit, "limits.csv")):
+        run("fit", data, *options, "--saturation", limits, "--out", f"{number}.npz", code=code)
+        assert_array_equal(load_result(tmp_path / f"{number}.npz").signal, model.signal_)
+    assert "positive number" in run("fit", data, "--saturation", -3, "--out", "x.npz", code=2).stderr
+    np.save(tmp_path / "short.npy", dark[:9])
+    assert "450" in run("fit", data, "--background", "short.npy", "--out", "x.npz", code=1).stderr
+
+
+def test_an_interruption_without_a_checkpoint_says_how_to_run_one(run, data, monkeypatch):
+    def stop(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command.rp.RobustPhaseRetrieval, "fit", stop)
+    said = run("fit", data, "--out", "result.npz", code=130).stderr
+    assert "nothing was written" in said
+    assert f"robustphase fit {data} --out result.npz --resume" in said
