@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from inspect import signature
 
 import numpy as np
 import pytest
 
+from robustphase import RobustPhaseRetrieval
 from robustphase.recover.model_check import (
     CHECKS,
     Check,
@@ -52,8 +54,8 @@ WRONG = [
     ("power of the responses", {"power": 0.05, "power_evidence": 200.0}, r"10\*\*"),
     ("power of the responses", {"power": 2.0, "power_evidence": 200.0}, "square root"),
     ("residuals along the rows", {"dependence": 0.1, "dependence_evidence": 9.0}, "complex"),
-    ("drift of the gain", {"gain": 0.6}, "shorter stretches"),
-    ("neighbouring residuals", {"neighbours": 0.6}, "shorter stretches"),
+    ("drift of the gain", {"gain": 0.6}, 'drift="auto".*shorter stretches'),
+    ("neighbouring residuals", {"neighbours": 0.6}, 'drift="auto".*shorter stretches'),
     ("drift of the signal", {"turn": 0.3, "turn_evidence": 12.0}, "shorter stretches"),
     ("rival signal", {"rival": 0.4}, "flagged samples by themselves"),
     ("evenness of the noise", {"uneven": 5.0, "rough": 0.9}, "direction of the answer only"),
@@ -69,6 +71,27 @@ def test_a_figure_out_of_bounds_is_severe_and_its_message_names_the_cure(name, c
     assert name in check.message
     assert re.search(cure, check.message)
     assert certificate_factor(check, STANDARD) == np.inf
+
+
+def test_what_was_done_already_is_not_advised_and_what_was_ruled_out_is():
+    drifts = RIGHT._replace(gain=0.6)
+    assert 'drift="auto"' not in checked(drifts, drifting=True).message
+    uneven = RIGHT._replace(uneven=5.0)
+    assert 'noise="poisson"' in checked(uneven, additive=True).message
+    assert 'noise="poisson"' not in checked(uneven).message
+    flagged = RIGHT._replace(flagged=0.5)
+    assert "whiten=True" in checked(flagged).message
+    assert "whiten=True" not in checked(flagged, whitened=True).message
+
+
+def test_every_parameter_that_a_remedy_names_exists():
+    names = set(RobustPhaseRetrieval().get_params()) | set(signature(RobustPhaseRetrieval.fit).parameters)
+    wrong = [RIGHT._replace(**change) for _, change, _ in WRONG] + [RIGHT._replace(uneven=5.0)]
+    told = [{}, {"is_complex": True}, {"stated": "auto"}, {"additive": True}, {"drifting": True}]
+    remedies = [one.remedy for figures in wrong for more in told for one in checked(figures, **more).failed]
+    named = {name for remedy in remedies for name in re.findall(r"\b(\w+)=", remedy)}
+    assert {"contamination", "whiten", "noise_mean", "field", "drift", "noise", "groups", "saturation"} <= named
+    assert named <= names
 
 
 @pytest.mark.parametrize(

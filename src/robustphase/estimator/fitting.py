@@ -220,7 +220,18 @@ def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fi
     )
     nothing = _without_signal(responses, fitted.signals)
     known = not (settings.unknown_mean or curved)
-    told = Told(settings.contamination, settings.whiten is not False, is_complex, not known, rough=not settings.polish)
+    detector = settings.detector
+    descended = settings.step == "paper" or settings.batches > 1
+    told = Told(
+        settings.contamination,
+        # A descent of its own steps takes the rows as they are unless told otherwise.
+        settings.whiten is True or (settings.whiten == "auto" and not descended),
+        is_complex,
+        not known,
+        rough=not settings.polish,
+        drifting=detector is not None and detector.drifting,
+        additive=detector is not None and detector.noise == "additive",
+    )
     checks = tuple(
         check_model(one, design, told, no_signal=bool(none)) for one, none in zip(figures, nothing, strict=True)
     )
@@ -233,7 +244,6 @@ def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fi
     severe = np.array([check.severe for check in checks])
     message = fitted.message
     # Of a missing signal the fit has spoken already, and a descent of its own steps.
-    descended = settings.step == "paper" or settings.batches > 1
     if (severe & ~nothing).any() and not (descended and message):
         message = checks[0].message if severe.size == 1 else many_model_advice(checks)
     return replace(fitted, radii=radii, converged=fitted.converged & ~severe, message=message, checks=checks)
@@ -307,7 +317,7 @@ def _by_engine(samples: Samples, start: Array | None, settings: Settings, clock:
         elif nothing[0]:
             message = nothing_advice()
         else:
-            message = engine_advice(settings.contamination, found, *samples.source.shape, settings.whiten is True)
+            message = engine_advice(settings.contamination, found, *samples.source.shape, settings.whiten is not False)
     return replace(
         fitted,
         signals=np.where(nothing, 0.0, fitted.signals),

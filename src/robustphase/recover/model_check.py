@@ -189,6 +189,10 @@ class Told(NamedTuple):
         Whether a background was fitted.
     rough : bool, default=False
         The answer was not fitted to the end, so its residuals still depend on A; only the checks that allow for this are made.
+    drifting : bool, default=False
+        Whether a drift of gain and background was fitted and taken away.
+    additive : bool, default=False
+        Whether noise was told to be the same for all predictions.
     """
 
     stated: float | str
@@ -196,6 +200,8 @@ class Told(NamedTuple):
     is_complex: bool
     unknown_mean: bool
     rough: bool = False
+    drifting: bool = False
+    additive: bool = False
 
 
 def check_model(figures: Figures, design: Design | None, told: Told, *, no_signal: bool) -> ModelCheck:
@@ -222,13 +228,13 @@ def check_model(figures: Figures, design: Design | None, told: Told, *, no_signa
         ),
         _power(figures),
         _dependence(figures, told.is_complex),
-        _flagged(figures, told.stated),
+        _flagged(figures, told),
         _rival(figures, told.stated),
         _explained(figures),
         _noise(figures, design, told.is_complex),
         *(() if told.unknown_mean else (_background(figures),)),
-        _uneven(figures),
-        *_row_order(figures),
+        _uneven(figures, told.additive),
+        *_row_order(figures, told.drifting),
         _turn(figures),
     ]
     if told.rough:
@@ -327,19 +333,20 @@ def _samples(figures: Figures, is_complex: bool) -> Check:
     )
 
 
-def _flagged(figures: Figures, stated: float | str) -> Check:
+def _flagged(figures: Figures, told: Told) -> Check:
+    stated = told.stated
     chance = float(np.sqrt(0.25 / max(figures.samples, 1)))
     if isinstance(stated, str):
         limit = CHECKS.flagged_auto
-        remedy = "Check the units of A and y, and that less than a third of the samples are bad."
+        remedy = "Check the units of A and y, and that less than a third of the samples are bad; "
     else:
         few = CHECKS.flagged_few * figures.unknowns / max(figures.samples, 1)
         margin = CHECKS.flagged_more + CHECKS.flagged_share * stated + few + 1.5 * chance
         limit = min(stated + margin, 0.5)
-        remedy = (
-            f'Try contamination="auto", or contamination={min(figures.flagged + 0.03, 0.49):.2f}; '
-            "whiten=True if the rows of A have another scale or covariance; y**2 if y holds magnitudes."
-        )
+        remedy = f'Try contamination="auto", or contamination={min(figures.flagged + 0.03, 0.49):.2f}; '
+    if not told.whitened:
+        remedy += "whiten=True if the rows of A have another scale, mean or covariance; "
+    remedy += "y**2 if y holds magnitudes; groups=... if whole frames or detectors go bad together."
     too_many = figures.flagged > limit
     return Check(
         "flagged share",
@@ -368,7 +375,8 @@ def _rival(figures: Figures, stated: float | str) -> Check:
         there,
         "another signal explains a large part of the samples: rows told wrongly, columns in another order or another gain in a "
         "part of the data, or more bad samples than good ones",
-        "Fit the flagged samples by themselves and compare; check that A and the units of y are the same throughout.",
+        "Fit the flagged samples by themselves and compare; check that A and the units of y are the same throughout; pass the "
+        "frames or detectors as groups=... if some of them may be bad as a whole.",
     )
 
 
@@ -419,7 +427,7 @@ def _background(figures: Figures) -> Check:
         there,
         there and figures.unexplained > CHECKS.background_unexplained,
         "the responses have a background, or parts that this signal does not explain (other modes, rows not as stated)",
-        'Try noise_mean="unknown".',
+        'Try noise_mean="unknown", or background=... if it was measured.',
     )
 
 
@@ -432,7 +440,9 @@ def _power(figures: Figures) -> Check:
         cause, remedy = "the responses grow like a logarithm, as decibels do", "Try 10**(y/10) instead of y."
     elif figures.power < 1:
         cause = "the responses grow more slowly than |a·x|²: magnitudes, or a detector that saturates"
-        remedy = "Try y**2 if y holds magnitudes; leave out readings at the upper limit if they are clipped."
+        remedy = (
+            "Try y**2 if y holds magnitudes; saturation=... with the upper limit of the readings if they are clipped."
+        )
     else:
         cause, remedy = (
             "the responses grow faster than |a·x|²",
@@ -462,7 +472,7 @@ def _dependence(figures: Figures, is_complex: bool) -> Check:
     )
 
 
-def _uneven(figures: Figures) -> Check:
+def _uneven(figures: Figures, additive: bool) -> Check:
     ratio = max(figures.uneven, 1 / max(figures.uneven, 1e-9))
     # The logarithm of a robust scale of k normal variables has the standard deviation 1.17/sqrt(2k).
     chance = np.exp(CHECKS.deviations * 1.17 * np.sqrt(3 / max(figures.checked, 1)))
@@ -481,11 +491,12 @@ def _uneven(figures: Figures) -> Check:
         else "the noise grows with the signal (counts, multiplicative noise)",
         "Take the direction of the answer only, or average the responses to equal rows first."
         if severe
-        else "The answer stands; certificates allow for it, flags of large responses are rough.",
+        else "The answer stands; certificates allow for it, flags of large responses are rough."
+        + (' Try noise="auto", or noise="poisson" for counts.' if additive else ""),
     )
 
 
-def _row_order(figures: Figures) -> Iterator[Check]:
+def _row_order(figures: Figures, drifting: bool) -> Iterator[Check]:
     limit = max(CHECKS.deviations / np.sqrt(max(figures.checked, 1)), CHECKS.trend)
     limit = limit if figures.unexplained > CHECKS.exact else 1.0
     for name, figure, cause in (
@@ -500,7 +511,8 @@ def _row_order(figures: Figures) -> Iterator[Check]:
             abs(figure) > limit,
             abs(figure) > limit + CHECKS.strong_trend - CHECKS.trend,
             cause,
-            "Fit shorter stretches of rows, or divide the responses by a reference.",
+            ("Fit" if drifting else 'Try drift="auto" if the rows stand in the order in which they were read, or fit')
+            + " shorter stretches of rows, or divide the responses by a reference.",
         )
 
 
@@ -520,9 +532,9 @@ def _turn(figures: Figures) -> Check:
 
 def _design_checks(design: Design, n: int, whitened: bool) -> Iterator[Check]:
     remedy = (
-        "The rows were whitened already: check them for constant or duplicate columns."
+        "The rows were standardised already: check them for constant or duplicate columns."
         if whitened
-        else "Try whiten=True if the rows are Gaussian with another scale or covariance, or standardise the columns of A."
+        else "Try whiten=True, or standardise the columns of A."
     )
     rows = max(design.rows, 1)
     scale_limit = max(CHECKS.scale, CHECKS.deviations * 1.8 / np.sqrt(n * rows)) + 2 / (9 * n) * 3
