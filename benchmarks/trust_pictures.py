@@ -73,9 +73,11 @@ def worlds() -> dict[str, Fitted]:
         "background drift": Fitted(A, y + 3 * ramp + z),
         "neighbours": Fitted(A, y + np.convolve(rng.standard_normal(M + 19), np.full(20, 20**-0.5), "valid")),
         "turned": Fitted(A, turned**2 + z),
-        "scale": Fitted(0.5 * A, 0.25 * y + z),
-        "mean": Fitted(A + 0.5, ((A + 0.5) @ x) ** 2 + z),
-        "wide": Fitted(wide, (wide @ x) ** 2 + 0.1 * z),
+        "scale": Fitted(0.5 * A, 0.25 * y + z, whiten=False),
+        "mean": Fitted(A + 0.5, ((A + 0.5) @ x) ** 2 + z, whiten=False),
+        "wide": Fitted(wide, (wide @ x) ** 2 + 0.1 * z, whiten=False),
+        "gains": Fitted(A, y * np.exp(rng.standard_normal(M))),
+        "few": Fitted(few := A[rng.integers(0, N, M)], (few @ x) ** 2 + z),
         "twice": Fitted(twice, (twice @ x) ** 2 + z),
     }
 
@@ -165,6 +167,12 @@ def eigenvalues(axes: Axes, fit: Fitted, colour: str) -> None:
     axes.set(xlabel="number", ylabel="eigenvalue of the covariance", ylim=(0, None))
 
 
+def products(axes: Axes, fit: Fitted, colour: str) -> None:
+    kernel = (fit.A[:400] @ fit.A[:400].T) ** 2 / fit.A.shape[1] ** 2
+    axes.hist(kernel[np.triu_indices(400, 1)], np.linspace(0, 1.5, 60).tolist(), color=colour, log=True)
+    axes.set(xlabel="|⟨a, b⟩|² of two rows, over n²", ylabel="pairs")
+
+
 def curvatures(axes: Axes, fit: Fitted, colour: str) -> None:
     tangents = (fit.A @ fit.model.signal_)[:, np.newaxis] * fit.A
     values = np.linalg.eigvalsh(tangents.T @ tangents / len(tangents)) / np.sum(fit.model.signal_**2)
@@ -188,8 +196,10 @@ PICTURES: tuple[tuple[str, str, str, str, Draw], ...] = (
     ("mean", "mean of the rows", "mean", "rows with a mean", column_means),
     ("covariance", "covariance of the rows", "wide", "columns of unequal scale", eigenvalues),
     ("curvature", "curvature", "twice", "a column twice", curvatures),
+    ("variety", "variety of the rows", "few", "as many distinct rows as unknowns", products),
     ("power", "power of the responses", "power", "magnitudes instead of intensities", against_predictions),
     ("dependence", "residuals along the rows", "second mode", "a second mode", strongest_direction),
+    ("length", "length of the signal", "gains", "a gain of its own for every row", against_predictions),
     ("flagged", "flagged share", "half", "columns in another order in half of the rows", flags),
     ("rival", "rival signal", "half", "columns in another order in half of the rows", against_predictions),
     ("explained", "explained responses", "shuffled", "shuffled responses", against_predictions),

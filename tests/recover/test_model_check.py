@@ -18,16 +18,16 @@ from robustphase.recover.model_check import (
     check_model,
     sampling_error,
 )
-from robustphase.recover.model_figures import Design, Figures, FittedSamples, measure
+from robustphase.recover.model_figures import Design, Figures, FittedSamples, measure, variety
 from robustphase.rows import MemoryRows
 
 RIGHT = Figures(
     samples=2000, kept=1800, unknowns=40, flagged=0.1, checked=1800, energy=1.0, scale=0.5, correlation=0.6, kept_correlation=0.8,
     unexplained=0.1, power=1.0, power_evidence=0.5, noise=0.5, uneven=1.0, rough=0.3, dependence=0.0,
-    dependence_evidence=0.3, background=0.02,
+    dependence_evidence=0.3, linear=0.0, linear_evidence=0.2, slope=0.98, slope_error=0.02, background=0.02,
     neighbours=0.01, drift=0.01, gain=-0.02, turn=0.0, turn_evidence=0.1, rival=0.05, rival_apart=0.1,
 )  # fmt: skip
-STANDARD = Design(scale=0.99, shift=0.0005, spread=0.001, kurtosis=0.0, rows=1800, curvature=0.9)
+STANDARD = Design(scale=0.99, shift=0.0005, spread=0.001, kurtosis=0.0, rows=1800, curvature=0.9, variety=800.0)
 
 
 def checked(figures=RIGHT, design=STANDARD, **told):
@@ -54,6 +54,9 @@ WRONG = [
     ("power of the responses", {"power": 0.05, "power_evidence": 200.0}, r"10\*\*"),
     ("power of the responses", {"power": 2.0, "power_evidence": 200.0}, "square root"),
     ("residuals along the rows", {"dependence": 0.1, "dependence_evidence": 9.0}, "complex"),
+    ("residuals along the rows", {"linear": 0.1, "linear_evidence": 9.0}, "column of ones"),
+    ("length of the signal", {"slope": 0.4}, "direction of the answer only"),
+    ("length of the signal", {"slope": 1.8}, "direction of the answer only"),
     ("drift of the gain", {"gain": 0.6}, 'drift="auto".*shorter stretches'),
     ("neighbouring residuals", {"neighbours": 0.6}, 'drift="auto".*shorter stretches'),
     ("drift of the signal", {"turn": 0.3, "turn_evidence": 12.0}, "shorter stretches"),
@@ -106,6 +109,20 @@ def test_what_harms_little_is_reported_and_not_severe(name, change):
 
 def test_a_curve_or_a_direction_without_evidence_is_chance():
     assert not checked(RIGHT._replace(power=0.5, power_evidence=5.0, dependence=0.1, dependence_evidence=2.0)).failed
+
+
+def test_a_length_that_chance_explains_is_no_failure():
+    assert not checked(RIGHT._replace(slope=0.4, slope_error=0.1)).failed
+    assert not checked(RIGHT._replace(slope=1.3, slope_error=0.001)).failed
+
+
+def test_rows_that_cannot_tell_signals_apart_are_severe():
+    poor = STANDARD._replace(variety=30.0)
+    assert [one.name for one in checked(design=poor).failed] == ["variety of the rows"]
+    assert checked(design=poor).severe
+    assert checked(RIGHT._replace(unknowns=80), STANDARD._replace(variety=70.0), is_complex=True).severe
+    # Of few unknowns the bound says nothing.
+    assert not checked(RIGHT._replace(unknowns=5), STANDARD._replace(variety=3.0)).failed
 
 
 def test_roundings_of_an_exact_fit_say_nothing():
@@ -220,6 +237,47 @@ def test_the_design_is_measured(drawn):
     twice[:, 1] = twice[:, 0]
     assert figures_at(x, twice, y)[1].curvature < 1e-6
     assert figures_at(x, A * np.geomspace(0.05, 1, 20), y)[1].spread > 0.5
+
+
+@pytest.mark.parametrize("weaker", [1.0, 0.5])
+@pytest.mark.parametrize("n", [20, 60])
+def test_the_curvature_of_a_complex_signal_behind_real_rows_is_held_against_its_own_population(n, weaker):
+    rng = np.random.default_rng(n)
+    A = rng.standard_normal((50 * n, n))
+    parts = np.linalg.qr(rng.standard_normal((n, 2)))[0]
+    x = (parts[:, 0] + 1j * weaker * parts[:, 1]) / np.hypot(1, weaker)
+    one, design = figures_at(x, A, np.abs(A @ x) ** 2 + 0.3 * rng.standard_normal(len(A)))
+    assert 0.7 < design.curvature < 1.6
+    assert not checked(one, design, is_complex=True).failed
+    twice = A.copy()
+    twice[:, 1] = twice[:, 0]
+    assert figures_at(x, twice, np.abs(twice @ x) ** 2)[1].curvature < CHECKS.curvature
+
+
+@pytest.mark.parametrize("n", [16, 60])
+def test_a_reference_beam_shows_as_residuals_that_are_linear_in_the_rows(n):
+    rng = np.random.default_rng(n)
+    A, x = rng.standard_normal((40 * n, n)), rng.standard_normal(n)
+    x /= np.linalg.norm(x)
+    noise = 0.5 * rng.standard_normal(len(A))
+    right, _ = figures_at(x, A, (A @ x) ** 2 + noise)
+    assert right.linear_evidence < CHECKS.deviations
+    one, _ = figures_at(x, A, (A @ x + 0.5) ** 2 - 0.25 + noise)
+    # One of the residuals' 0.25 + 1 parts of variance is noise, the other linear; clipping takes some of both.
+    assert one.linear == pytest.approx(1 / 1.25, abs=0.1)
+    assert one.linear_evidence > CHECKS.deviations
+
+
+def test_variety_is_the_dimension_of_the_lifted_rows():
+    n, rng = 24, np.random.default_rng(0)
+    real = rng.standard_normal((3000, n))
+    both = real + 1j * rng.standard_normal((3000, n))
+    assert variety(real, rng) == pytest.approx(n**2 / 2, rel=0.3)
+    assert variety(both, rng) == pytest.approx(n**2, rel=0.3)
+    assert variety(7 * both, rng) == pytest.approx(n**2, rel=0.3)
+    fourier = np.exp(-2j * np.pi * np.arange(3000)[:, np.newaxis] * np.arange(n) / 3000)
+    assert variety(fourier, rng) < 2 * n
+    assert variety(real[rng.integers(0, n, 3000)], rng) < 1.5 * n
 
 
 def test_huge_samples_that_are_not_kept_count_for_nothing(drawn):

@@ -25,7 +25,7 @@ from robustphase.recover.model_figures import Design, Figures
 class CheckOptions:
     """Constants of the checks."""
 
-    deviations: float = derived(4.5, "standard deviations that chance exceeds in less than one fit of 10⁵")
+    deviations: float = derived(3.9, "standard deviations that chance exceeds to either side in one fit of 10⁴")
     evidence: float = derived(20.0, "gain in squared deviations that one more parameter exceeds in one fit of 10⁵")
     hint: float = derived(12.0, "the same exceeded in one fit of 2000: then nothing is certified")
     exact: float = numeric(
@@ -52,6 +52,10 @@ class CheckOptions:
     dependence: float = empirical(
         0.02, "share of the residuals' variance explained by one direction that harms the answer"
     )
+    length: float = derived(
+        0.25,
+        "relative error of the norm, half that of the slope of the responses, from which on an answer counts as wrong",
+    )
     background: float = empirical(
         0.35, "mean residual over the energy of the signal that is no accident of skewed noise"
     )
@@ -68,7 +72,7 @@ class CheckOptions:
     turn: float = empirical(
         0.1, "difference of the signals behind either half of the rows, over the norm, that matters"
     )
-    uneven: float = empirical(2.0, "ratio of noise between large and small predictions that costs accuracy")
+    uneven: float = empirical(1.5, "ratio of noise between large and small predictions that costs accuracy")
     rough: float = empirical(
         0.5, "scale of the noise over the responses themselves, where both are large, that is too much"
     )
@@ -86,6 +90,12 @@ class CheckOptions:
     wide: float = empirical(1.2, "the same beyond which also the answer suffers: a condition number of about a hundred")
     curvature: float = empirical(0.4, "least curvature over that of the assumed design that chance does not fall below")
     flat: float = empirical(0.05, "least curvature below which other signals fit as well")
+    variety: float = derived(
+        0.5,
+        "numbers that rows must tell apart, over 2n for real and 4n for complex ones, which is what signals need: a lower bound "
+        "of their rank may lie below it by this factor",
+    )
+    variety_fewest: int = derived(8, "unknowns from which on normal rows have twice what they need")
     sampling: float = empirical(2.0, "standard errors of the signal that a certificate covers at least")
 
 
@@ -96,6 +106,7 @@ ABOUT_ROWS = ("scale of the rows", "mean of the rows", "covariance of the rows")
 ABOUT_RESIDUALS = (
     "power of the responses",
     "residuals along the rows",
+    "length of the signal",
     "expected error",
     "background",
     "evenness of the noise",
@@ -221,13 +232,10 @@ def check_model(figures: Figures, design: Design | None, told: Told, *, no_signa
     found = [
         _signal(figures, no_signal),
         _samples(figures, told.is_complex),
-        *(
-            ()
-            if design is None
-            else _design_checks(design, figures.unknowns // (2 if told.is_complex else 1), told.whitened)
-        ),
+        *(() if design is None else _design_checks(design, figures.unknowns // (2 if told.is_complex else 1), told)),
         _power(figures),
         _dependence(figures, told.is_complex),
+        _length(figures),
         _flagged(figures, told),
         _rival(figures, told.stated),
         _explained(figures),
@@ -362,8 +370,11 @@ def _flagged(figures: Figures, told: Told) -> Check:
 def _rival(figures: Figures, stated: float | str) -> Check:
     chance = CHECKS.deviations / 2 * float(np.sqrt(0.25 / max(figures.samples, 1)))
     if isinstance(stated, str):
-        figure, limit = figures.rival_apart, CHECKS.rival_auto
-        there = figure > limit and figures.rival > CHECKS.rival_least
+        # Two signals that explain about as much are told apart by chance alone, and silence is worse than an alarm: about half
+        # of the samples tell them apart, and one standard error of their share is given away.
+        error = float(np.sqrt(0.25 / max(figures.samples, 1)))
+        figure, limit = figures.rival_apart, CHECKS.rival_auto - np.sqrt(2) * error
+        there = figure > limit and figures.rival > CHECKS.rival_least - error
     else:
         figure, limit = figures.rival, (1 + CHECKS.rival_share) * stated + CHECKS.rival + chance
         there = figure > limit
@@ -453,8 +464,21 @@ def _power(figures: Figures) -> Check:
 
 
 def _dependence(figures: Figures, is_complex: bool) -> Check:
-    clear = figures.dependence_evidence > CHECKS.deviations and figures.dependence > CHECKS.dependence
-    clear &= figures.unexplained > CHECKS.exact
+    linear = figures.linear_evidence > CHECKS.deviations and figures.linear > CHECKS.dependence
+    squared = figures.dependence_evidence > CHECKS.deviations and figures.dependence > CHECKS.dependence
+    if linear and not (squared and figures.dependence > figures.linear):
+        there = figures.unexplained > CHECKS.exact
+        return Check(
+            "residuals along the rows",
+            figures.linear,
+            CHECKS.dependence,
+            there,
+            there,
+            "what the signal leaves of the responses is linear in A: something constant was added before the square was taken, "
+            "such as a coherent reference, or a column of A is missing",
+            "Add a column of ones to A, or the reference as it falls on every row.",
+        )
+    clear = squared and figures.unexplained > CHECKS.exact
     cause = "what one signal leaves of the responses still depends on A: a second signal or mode, or rows that are not as stated"
     if not is_complex:
         cause += ", or a complex signal behind real rows"
@@ -469,6 +493,22 @@ def _dependence(figures: Figures, is_complex: bool) -> Check:
         if is_complex
         else 'If the signal may be complex, no real one explains the data: pass field="complex". Otherwise check that A holds '
         "the rows applied.",
+    )
+
+
+def _length(figures: Figures) -> Check:
+    low, high = (1 - CHECKS.length) ** 2, (1 + CHECKS.length) ** 2
+    chance = CHECKS.deviations * figures.slope_error
+    other = not low - chance <= figures.slope <= high + chance and figures.unexplained > CHECKS.exact
+    return Check(
+        "length of the signal",
+        figures.slope,
+        low if figures.slope < 1 else high,
+        other,
+        other,
+        "the responses ask for another length of the signal than the most likely one: their noise is skewed and grows with the "
+        "signal (a gain of its own for every row), so that mean, median and most likely value are different lengths",
+        "Take the direction of the answer only, or average the responses to equal rows first.",
     )
 
 
@@ -517,7 +557,7 @@ def _row_order(figures: Figures, drifting: bool) -> Iterator[Check]:
 
 
 def _turn(figures: Figures) -> Check:
-    turns = figures.turn_evidence > CHECKS.deviations * 2 and figures.turn > CHECKS.turn
+    turns = figures.turn_evidence > CHECKS.deviations and figures.turn > CHECKS.turn
     turns &= figures.unexplained > CHECKS.exact
     return Check(
         "drift of the signal",
@@ -530,10 +570,10 @@ def _turn(figures: Figures) -> Check:
     )
 
 
-def _design_checks(design: Design, n: int, whitened: bool) -> Iterator[Check]:
+def _design_checks(design: Design, n: int, told: Told) -> Iterator[Check]:
     remedy = (
         "The rows were standardised already: check them for constant or duplicate columns."
-        if whitened
+        if told.whitened
         else "Try whiten=True, or standardise the columns of A."
     )
     rows = max(design.rows, 1)
@@ -578,4 +618,16 @@ def _design_checks(design: Design, n: int, whitened: bool) -> Iterator[Check]:
             "the rows of A do not determine the signal: constant, duplicate or missing columns, few distinct rows, or patterns "
             "that cannot tell signals apart",
             "Look at the singular values of A; use other rows, or fewer unknowns.",
+        )
+    if n >= CHECKS.variety_fewest:
+        needed = CHECKS.variety * (4 if told.is_complex else 2) * n
+        yield Check(
+            "variety of the rows",
+            design.variety,
+            needed,
+            design.variety < needed,
+            design.variety < needed,
+            "responses to such rows cannot tell all signals apart, however many there are: few distinct rows, or a Fourier "
+            "transform without masks, which leaves out the phases between the entries",
+            "Use random masks or other rows, or tell what else is known of the signal.",
         )

@@ -28,6 +28,7 @@ from scipy.stats import rankdata
 
 from robustphase.constants import budget, derived, empirical
 from robustphase.population import newton_step
+from robustphase.population.real_rows import least_curvature as least_paired_curvature
 from robustphase.problem import kept
 from robustphase.recover.rival_signal import Rival, find_rival
 from robustphase.rows import MemoryRows, OperatorRows, RowSource, rows_at
@@ -53,6 +54,7 @@ class FigureOptions:
     )
     rows_share: float = budget(0.125, "rows that may always be taken, over all of them")
     numbers: int = budget(1 << 24, "numbers in the rows that are taken")
+    compared: int = budget(256, "rows that are compared in pairs, to see how many different things they tell")
     depth: int = budget(4, "steps of Lanczos' method for directions in the residuals of rows in memory")
     passes: int = budget(2, "steps of it for rows that are swept")
     swept_signals: int = budget(8, "most signals for which directions are sought where rows are swept")
@@ -61,6 +63,9 @@ class FigureOptions:
     )
     powers: int = budget(45, "exponents that are tried")
     curvature_exact: int = budget(64, "most real unknowns for which the matrix of the curvatures is made")
+    weaker: float = empirical(
+        0.05, "curvature behind real rows, over that behind complex ones, below which a complex signal counts as real"
+    )
     curvature_depth: float = budget(
         36.0,
         "steps of Lanczos' method for the least curvature of more unknowns, times the root of the rows per unknown",
@@ -134,6 +139,8 @@ class Design(NamedTuple):
         How many rows that were.
     curvature : float
         Least curvature of the loss at the answer over that of a standard normal design: 1. NaN where it was not computed.
+    variety : float, default=inf
+        At least so many numbers can be told from each other by responses to such rows, however many there are.
     """
 
     scale: float
@@ -142,6 +149,7 @@ class Design(NamedTuple):
     kurtosis: float
     rows: int
     curvature: float
+    variety: float = np.inf
 
 
 class Figures(NamedTuple):
@@ -174,6 +182,11 @@ class Figures(NamedTuple):
     dependence, dependence_evidence : float
         Share of the variance of the residuals that one direction of the covariates explains, judged on the other half, and the
         number of standard deviations that it lies above chance.
+    linear, linear_evidence : float
+        Share of the variance of the residuals that is linear in the covariates, beyond chance, and the number of standard
+        deviations that it lies above chance.
+    slope, slope_error : float
+        Slope of the kept responses along the predictions, which is one, and its standard error.
     background : float
         Mean of the kept residuals ``y − |a·x|²``, as far as they are clipped.
     neighbours, drift, gain : float
@@ -203,6 +216,10 @@ class Figures(NamedTuple):
     rough: float
     dependence: float
     dependence_evidence: float
+    linear: float
+    linear_evidence: float
+    slope: float
+    slope_error: float
     background: float
     neighbours: float
     drift: float
@@ -300,10 +317,10 @@ def _measure(part: _Part, rng: np.random.Generator) -> tuple[list[Figures], Desi
         strengths = np.where(keep, predictions, 0.0).sum(axis=0) / np.maximum(keep.sum(axis=0), 1)
         sizes = np.maximum(strengths, _TINY) / np.maximum(energies, _TINY)
         energies = strengths
-    clipped = np.clip(residuals / np.maximum(scales, _TINY), -FIGURES.clip, FIGURES.clip)
-    clipped = np.where(keep, clipped, 0.0)
-    means = clipped.sum(axis=0) / np.maximum(keep.sum(axis=0), 1)
-    clipped -= np.where(keep, means, 0.0)
+    _, means = _clipped(residuals, scales, keep)
+    # Where noise grows with the signal, every residual is worth what its own scale makes of it.
+    standard = residuals if fit.spreads is None else residuals / np.maximum(fit.spreads, _TINY)
+    clipped = _clipped(standard, scales, keep)[0]
     # What the start has across the answer is where a second signal would show.
     guesses = np.repeat(starts, p, axis=1) + np.tile(_across(fit.initial_signals, fit.signals), 2)
     directions = _strongest_directions(part, clipped, _across(guesses, fit.signals), depth)
@@ -312,11 +329,10 @@ def _measure(part: _Part, rng: np.random.Generator) -> tuple[list[Figures], Desi
     evidence = _dependence(clipped, keep, halves, squares) if depth else np.zeros((2, p))
     unknowns = n * (2 if np.iscomplexobj(fit.signals) else 1)
     good = (fit.covariate_weights >= 0.5) & usable
-    turns = _turns(
+    turns, linear = _changes(
         part, clipped, first.projections, scales / np.maximum(np.sum(abs2(fit.signals), axis=0) * sizes**2, _TINY)
     )
     rivals = [_rival(part, j, residuals[:, j], predictions[:, j], good[:, j], keep[:, j], scales[j]) for j in range(p)]
-    standard = residuals if fit.spreads is None else residuals / fit.spreads
     figures = []
     for j in range(p):
         used, k, y = usable[:, j], keep[:, j], fit.responses[:, j]
@@ -324,6 +340,7 @@ def _measure(part: _Part, rng: np.random.Generator) -> tuple[list[Figures], Desi
         order = np.argsort(predictions[k, j])
         by_prediction = (predictions[k, j][order], residuals[k, j][order])
         power, power_evidence = _power(held_out[k, j], y[k], scales[j], float(fit.levels[j]), counts=fit.counts)
+        slope, slope_error = _slope(predictions[k, j], residuals[k, j])
         r, at = clipped[k, j], part.positions[k]
         next_to = np.flatnonzero(np.diff(at) == 1)
         figures.append(
@@ -345,6 +362,10 @@ def _measure(part: _Part, rng: np.random.Generator) -> tuple[list[Figures], Desi
                 rough=_roughness(*by_prediction),
                 dependence=float(evidence[0, j]),
                 dependence_evidence=float(evidence[1, j]),
+                linear=float(linear[0, j]),
+                linear_evidence=float(linear[1, j]),
+                slope=slope,
+                slope_error=slope_error,
                 background=float(fit.centres[j] + scales[j] * means[j]),
                 neighbours=_correlation(r[next_to], r[next_to + 1]),
                 drift=_correlation(r, at),
@@ -369,31 +390,70 @@ def _rival(part: _Part, j: int, residuals: Array, predictions: Array, good: Arra
     return find_rival(rows, residuals[chosen], predictions[chosen], ~keep[chosen], signal, float(scale))
 
 
-def _turns(part: _Part, residuals: Array, projections: Array, units: Array) -> Array:
-    """How far the signal turns from the first half of the rows, in their order, to the last, and the evidence for it: (2, p).
+def _clipped(residuals: Array, scales: Array, keep: Array) -> tuple[Array, Array]:
+    """Kept residuals over their scale, clipped and centred, zero where they are not kept; and their means before."""
+    clipped = np.clip(residuals / np.maximum(scales, _TINY), -FIGURES.clip, FIGURES.clip)
+    clipped = np.where(keep, clipped, 0.0)
+    means = clipped.sum(axis=0) / np.maximum(keep.sum(axis=0), 1)
+    return clipped - np.where(keep, means, 0.0), means
 
-    The gradients of the kept samples, with the sign of their half, add up to a vector whose squared length is that of unrelated
-    signs if the signal stays, give or take ``sqrt(2/d)`` for d unknowns. Residuals come over their scale, and ``units`` are what
+
+def _changes(part: _Part, residuals: Array, projections: Array, units: Array) -> tuple[Array, Array]:
+    """Two sums of kept rows that chance alone keeps from vanishing; each a figure and the evidence for it, (2, p).
+
+    How far the signal turns from the first half of the rows, in their order, to the last: the gradients with the sign of their
+    half add up to a vector whose squared length is that of unrelated signs if the signal stays. And the share of the residuals
+    that is linear in the rows: their sum with the residuals as factors. Residuals come over their scale, and ``units`` are what
     turns them into relative errors of the signal.
     """
     fit = part.fit
     p = residuals.shape[1]
     if part.single is None:
-        return np.zeros((2, p))
+        return np.zeros((2, p)), np.zeros((2, p))
     signs = np.where(np.arange(len(residuals)) < len(residuals) // 2, 1.0, -1.0)[:, np.newaxis]
     norms = np.maximum(np.linalg.norm(fit.signals, axis=0), _TINY)
-    coefficients = np.where(residuals != 0, signs * residuals * (projections / norms), 0.0)
+    used = residuals != 0
+    coefficients = np.where(used, signs * residuals * (projections / norms), 0.0)
     lengths = _squared_lengths(part.single)[np.argsort(part.order)]
-    energy = abs2(adjoint_block(part.single, coefficients[part.order])).sum(axis=0)
-    chance = np.maximum(
-        (abs2(coefficients) * np.where(np.isfinite(lengths), lengths, 0.0)[:, np.newaxis]).sum(axis=0), _TINY
-    )
-    unknowns = len(fit.signals) * (2 if np.iscomplexobj(fit.signals) else 1)
-    evidence = (energy / chance - 1) / np.sqrt(2 / unknowns)
-    count = np.maximum((residuals != 0).sum(axis=0), 1)
+    lengths = np.where(np.isfinite(lengths), lengths, 0.0)[:, np.newaxis]
+    both = np.hstack((coefficients, residuals))
+    energies = abs2(adjoint_block(part.single, both[part.order])).sum(axis=0)
+    chances = np.maximum((abs2(both) * lengths).sum(axis=0), _TINY)
+    complex_rows = np.iscomplexobj(part.single)
+    unknowns = len(fit.signals) * (2 if complex_rows or np.iscomplexobj(fit.signals) else 1)
+    # A signal that is complex behind real rows has gradients of either kind.
+    evidence = _deviations(energies / chances, np.repeat([unknowns, len(fit.signals) * (1 + complex_rows)], p))
+    excess = np.sqrt(np.maximum(energies - chances, 0.0))
     # Either half is led astray by half of the difference, and the curvature of the loss is 2‖x‖² across the signal.
-    turn = units * np.sqrt(np.maximum(energy - chance, 0.0)) / count
-    return np.stack((turn, evidence))
+    weighed = used if fit.spreads is None else used / np.maximum(fit.spreads, _TINY)
+    strengths = np.where(used, abs2(projections), 0.0)
+    count = (strengths * weighed).sum(axis=0) * used.sum(axis=0) / np.maximum(strengths.sum(axis=0), _TINY)
+    turn = units * excess[:p] / np.maximum(count, 1.0)
+    # The variance of what is linear in rows whose entries have the mean square ℓ is ℓ times the squared length of its factor.
+    total = (residuals**2).sum(axis=0)
+    average = (lengths * used).sum(axis=0) / len(fit.signals)
+    share = excess[p:] ** 2 / np.maximum(total * average, _TINY)
+    return np.stack((turn, evidence[:p])), np.stack((share, evidence[p:]))
+
+
+def _deviations(ratios: Array, freedom: Array) -> Array:
+    """Standard deviations of a normal variable as rare as these means of so many squared ones (Wilson and Hilferty, 1931)."""
+    small = 2 / (9 * freedom)
+    deviations: Array = (np.cbrt(ratios) - (1 - small)) / np.sqrt(small)
+    return deviations
+
+
+def _slope(predictions: Array, residuals: Array) -> tuple[float, float]:
+    """Slope of responses along predictions, and its standard error."""
+    if predictions.size < FIGURES.fewest:
+        return 1.0, np.inf
+    centred = predictions - predictions.mean()
+    squares = float(centred @ centred)
+    if not 0 < squares < np.inf:
+        return 1.0, np.inf
+    slope = float(centred @ residuals) / squares
+    left = (residuals - residuals.mean() - slope * centred) * centred
+    return 1.0 + slope, float(np.sqrt(left @ left)) / squares
 
 
 class _First(NamedTuple):
@@ -406,6 +466,7 @@ class _First(NamedTuple):
     along: float
     rows: int
     curvature: float
+    variety: float
 
 
 def _first_pass(part: _Part, keep: Array, halves: Array, probe: Array, rng: np.random.Generator) -> _First:
@@ -445,7 +506,31 @@ def _first_pass(part: _Part, keep: Array, halves: Array, probe: Array, rng: np.r
         along=float(along[0]) / count,
         rows=count,
         curvature=_curvature(part, projections, np.flatnonzero(most), rng),
+        variety=np.inf if part.single is None else variety(part.single[rows[part.order, 0]], rng),
     )
+
+
+def variety(rows: Array, rng: np.random.Generator) -> float:
+    """How many different numbers responses to such rows tell at least, however many rows there are.
+
+    Responses are linear in the matrix ``x xᴴ``, and those to two rows have the inner product ``|⟨a, b⟩|²``. The participation
+    ratio of the eigenvalues of this kernel, ``(Σλ)²/Σλ²``, is a lower bound of its rank; for ever more rows it tends to the
+    squared mean of its diagonal over the mean square of the rest, and a few rows show both. Normal rows have n² (real ones n²/2),
+    those of a Fourier transform less than 2n, whatever their number.
+    """
+    count = min(FIGURES.compared, len(rows))
+    if count < FIGURES.fewest:
+        return np.inf
+    some = rows[np.sort(rng.choice(len(rows), count, replace=False))]
+    kernel = abs2(some @ some.conj().T).astype(np.float64)
+    own = float(np.mean(np.diag(kernel)))
+    np.fill_diagonal(kernel, 0.0)
+    # The part that all responses have in common is one number.
+    sums = kernel.sum(axis=0) / (count - 2)
+    kernel -= sums[:, np.newaxis] + sums - sums.sum() / (count - 1)
+    np.fill_diagonal(kernel, 0.0)
+    rest = float(np.sum(kernel**2)) / (count * (count - 3))
+    return own**2 / rest if 0 < rest < np.inf and np.isfinite(own) else np.inf
 
 
 def _curvature(part: _Part, projections: Array, rows: Array, rng: np.random.Generator) -> float:
@@ -478,9 +563,12 @@ def least_curvature(rows: Array, projections: Array, signal: Array, rng: np.rand
     rng : numpy.random.Generator
         For a first guess.
     """
-    is_complex, n = np.iscomplexobj(rows), rows.shape[1]
+    is_complex, n = np.iscomplexobj(signal), rows.shape[1]
     unknowns, count = n * (2 if is_complex else 1), int(np.count_nonzero(projections))
-    if count <= unknowns:
+    # Behind real rows the risk has a curvature of its own along the weaker of two orthogonal parts of the signal.
+    paired = is_complex and not np.iscomplexobj(rows)
+    weaker = float(least_paired_curvature(signal[:, np.newaxis])[0]) if paired else 1.0
+    if count <= unknowns or weaker < FIGURES.weaker:
         return np.nan
     if unknowns <= FIGURES.curvature_exact:
         tangents = np.conj(projections)[:, np.newaxis] * rows
@@ -492,7 +580,7 @@ def least_curvature(rows: Array, projections: Array, signal: Array, rng: np.rand
         least = values[1] if is_complex and values.size > 1 else values[0]
     else:
         least = _least_ritz_value(rows, projections, 1j * signal if is_complex else None, rng) / count
-    normal = (0.5 if is_complex else 1.0) * (1 - (unknowns / count) ** 0.5) ** 3
+    normal = (0.5 * weaker if is_complex else 1.0) * (1 - (unknowns / count) ** 0.5) ** 3
     return float(max(least, 0.0) / normal)
 
 
@@ -500,9 +588,10 @@ def _least_ritz_value(rows: Array, projections: Array, free: Array | None, rng: 
     """The least Ritz value of ``v ↦ Σ Re(t·v) conj(t)`` with ``t = conj(s) a``, across a direction that is free."""
     basis: list[Array] = [] if free is None else [free]
     images: list[Array] = []
-    unknowns = rows.shape[1] * (2 if np.iscomplexobj(rows) else 1)
+    dtype = rows.dtype if free is None else free.dtype
+    unknowns = rows.shape[1] * (1 if free is None else 2)
     depth = int(np.ceil(FIGURES.curvature_depth * np.sqrt(unknowns / np.count_nonzero(projections))))
-    vector = _random_directions(rows.shape[1], 1, rows.dtype, rng)[:, 0]
+    vector = _random_directions(rows.shape[1], 1, dtype, rng)[:, 0]
     for _ in range(depth):
         for earlier in basis * 2:
             vector = vector - earlier * np.vdot(earlier, vector).real
@@ -548,7 +637,7 @@ def _design(first: _First, real_rows: bool, keep: Array, usable: Array, n: int) 
     spread = second / max(first.along, _TINY) ** 2 - 1.0 - n / first.rows
     # Squared lengths of rows of independent entries have the variance n(κ + 2), or n(κ + 1) if they are complex.
     varied = float(np.square(_NORMAL_MAD * np.median(np.abs(lengths - typical)))) * n / typical**2
-    return Design(typical / n, shift, spread, varied - 2.0 * real, first.rows, first.curvature)
+    return Design(typical / n, shift, spread, varied - 2.0 * real, first.rows, first.curvature, first.variety)
 
 
 def _without_half(part: _Part, first: _First, sizes: Array) -> Array:
