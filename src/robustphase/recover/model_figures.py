@@ -54,7 +54,7 @@ class FigureOptions:
     )
     rows_share: float = budget(0.125, "rows that may always be taken, over all of them")
     numbers: int = budget(1 << 24, "numbers in the rows that are taken")
-    compared: int = budget(256, "rows that are compared in pairs, to see how many different things they tell")
+    compared: int = budget(128, "rows that are compared in pairs, to see how many different things they tell")
     depth: int = budget(4, "steps of Lanczos' method for directions in the residuals of rows in memory")
     passes: int = budget(2, "steps of it for rows that are swept")
     swept_signals: int = budget(8, "most signals for which directions are sought where rows are swept")
@@ -285,8 +285,8 @@ def _taken(fit: FittedSamples, rng: np.random.Generator) -> _Part:
     )
     first_half = rng.random(positions.size) < 0.5
     order = np.concatenate((np.flatnonzero(first_half), np.flatnonzero(~first_half)))
-    single = np.empty(rows.shape, np.complex64 if rows.dtype.kind == "c" else np.float32)
-    single[:] = rows[order]
+    # Made narrow before they are put in order, so that less is moved.
+    single = rows.astype(np.complex64 if rows.dtype.kind == "c" else np.float32)[order]
     unkept = np.flatnonzero(~(kept(part.weights) & ~dropped[positions]).any(axis=1)[order])
     single[unkept[~(np.abs(single[unkept]).max(axis=1, initial=0.0) < LARGE)]] = 0
     return _Part(part, positions, usable, keep, first_half, order, single)
@@ -317,10 +317,12 @@ def _measure(part: _Part, rng: np.random.Generator) -> tuple[list[Figures], Desi
         strengths = np.where(keep, predictions, 0.0).sum(axis=0) / np.maximum(keep.sum(axis=0), 1)
         sizes = np.maximum(strengths, _TINY) / np.maximum(energies, _TINY)
         energies = strengths
-    _, means = _clipped(residuals, scales, keep)
-    # Where noise grows with the signal, every residual is worth what its own scale makes of it.
-    standard = residuals if fit.spreads is None else residuals / np.maximum(fit.spreads, _TINY)
-    clipped = _clipped(standard, scales, keep)[0]
+    clipped, means = _clipped(residuals, scales, keep)
+    standard = residuals
+    if fit.spreads is not None:
+        # Where noise grows with the signal, every residual is worth what its own scale makes of it.
+        standard = residuals / np.maximum(fit.spreads, _TINY)
+        clipped = _clipped(standard, scales, keep)[0]
     # What the start has across the answer is where a second signal would show.
     guesses = np.repeat(starts, p, axis=1) + np.tile(_across(fit.initial_signals, fit.signals), 2)
     directions = _strongest_directions(part, clipped, _across(guesses, fit.signals), depth)
@@ -330,7 +332,7 @@ def _measure(part: _Part, rng: np.random.Generator) -> tuple[list[Figures], Desi
     unknowns = n * (2 if np.iscomplexobj(fit.signals) else 1)
     good = (fit.covariate_weights >= 0.5) & usable
     turns, linear = _changes(
-        part, clipped, first.projections, scales / np.maximum(np.sum(abs2(fit.signals), axis=0) * sizes**2, _TINY)
+        part, clipped, first, scales / np.maximum(np.sum(abs2(fit.signals), axis=0) * sizes**2, _TINY)
     )
     rivals = [_rival(part, j, residuals[:, j], predictions[:, j], good[:, j], keep[:, j], scales[j]) for j in range(p)]
     figures = []
@@ -398,7 +400,7 @@ def _clipped(residuals: Array, scales: Array, keep: Array) -> tuple[Array, Array
     return clipped - np.where(keep, means, 0.0), means
 
 
-def _changes(part: _Part, residuals: Array, projections: Array, units: Array) -> tuple[Array, Array]:
+def _changes(part: _Part, residuals: Array, first: _First, units: Array) -> tuple[Array, Array]:
     """Two sums of kept rows that chance alone keeps from vanishing; each a figure and the evidence for it, (2, p).
 
     How far the signal turns from the first half of the rows, in their order, to the last: the gradients with the sign of their
@@ -408,14 +410,15 @@ def _changes(part: _Part, residuals: Array, projections: Array, units: Array) ->
     """
     fit = part.fit
     p = residuals.shape[1]
-    if part.single is None:
+    projections = first.projections
+    if part.single is None or first.lengths is None:
         return np.zeros((2, p)), np.zeros((2, p))
     signs = np.where(np.arange(len(residuals)) < len(residuals) // 2, 1.0, -1.0)[:, np.newaxis]
     norms = np.maximum(np.linalg.norm(fit.signals, axis=0), _TINY)
     used = residuals != 0
     coefficients = np.where(used, signs * residuals * (projections / norms), 0.0)
-    lengths = _squared_lengths(part.single)[np.argsort(part.order)]
-    lengths = np.where(np.isfinite(lengths), lengths, 0.0)[:, np.newaxis]
+    # Rows that are not used may be too long for a number.
+    lengths = np.where(used.any(axis=1), first.lengths, 0.0)[:, np.newaxis]
     both = np.hstack((coefficients, residuals))
     energies = abs2(adjoint_block(part.single, both[part.order])).sum(axis=0)
     chances = np.maximum((abs2(both) * lengths).sum(axis=0), _TINY)
