@@ -104,6 +104,8 @@ class FittedSamples(NamedTuple):
         Standard deviation of every sample over the typical one, as the fit has it; one without.
     counts : bool, default=False
         The responses are counts, which are described by means: medians of counts are whole numbers.
+    predictions : ndarray of shape (m, p), optional
+        ``|A x|²`` of these signals, where the fit has them: then rows in single precision do.
     """
 
     source: RowSource
@@ -120,6 +122,7 @@ class FittedSamples(NamedTuple):
     expected: Array
     spreads: Array | None = None
     counts: bool = False
+    predictions: Array | None = None
 
 
 class Design(NamedTuple):
@@ -274,22 +277,40 @@ def _taken(fit: FittedSamples, rng: np.random.Generator) -> _Part:
         firsts = 2 * np.sort(rng.choice(m // 2, count // 2, replace=False))
         positions = np.stack((firsts, firsts + 1), axis=1).ravel()
     source = fit.source
+    single_type = np.complex64 if source.dtype.kind == "c" else np.float32
     if isinstance(source, MemoryRows) and type(source) is MemoryRows and source.reads_views:
-        rows = source.array if count == m else source.array[positions]
+        if count == m:
+            rows = source.array
+        else:
+            rows = _taken_rows(source.array, positions, source.dtype if fit.predictions is None else single_type)
     else:
         rows = rows_at(source, positions)
+    names = ("responses", "weights", "covariate_weights", "dropped", "spreads", "predictions")
     part = fit._replace(
         source=MemoryRows(rows),
-        spreads=None if fit.spreads is None else fit.spreads[positions],
-        **{name: getattr(fit, name)[positions] for name in ("responses", "weights", "covariate_weights", "dropped")},
+        **{name: None if (values := getattr(fit, name)) is None else values[positions] for name in names},
     )
     first_half = rng.random(positions.size) < 0.5
     order = np.concatenate((np.flatnonzero(first_half), np.flatnonzero(~first_half)))
     # Made narrow before they are put in order, so that less is moved.
-    single = rows.astype(np.complex64 if rows.dtype.kind == "c" else np.float32)[order]
-    unkept = np.flatnonzero(~(kept(part.weights) & ~dropped[positions]).any(axis=1)[order])
-    single[unkept[~(np.abs(single[unkept]).max(axis=1, initial=0.0) < LARGE)]] = 0
-    return _Part(part, positions, usable, keep, first_half, order, single)
+    narrow = rows.astype(single_type, copy=False)
+    unkept = np.flatnonzero(~(kept(part.weights) & ~dropped[positions]).any(axis=1))
+    large = unkept[~(np.abs(narrow[unkept]).max(axis=1, initial=0.0) < LARGE)]
+    if large.size:
+        narrow = narrow.copy() if narrow is rows else narrow
+        narrow[large] = 0
+    if fit.predictions is not None:
+        part = part._replace(source=MemoryRows(narrow))
+    return _Part(part, positions, usable, keep, first_half, order, narrow[order])
+
+
+def _taken_rows(array: Array, positions: Array, dtype: Any) -> Array:
+    """Some rows in this type, a few at a time so that each is read once."""
+    rows = np.empty((positions.size, array.shape[1]), dtype)
+    step = max(1, (1 << 17) // max(array.shape[1], 1))
+    for low in range(0, positions.size, step):
+        rows[low : low + step] = array[positions[low : low + step]]
+    return rows
 
 
 def _measure(part: _Part, rng: np.random.Generator) -> tuple[list[Figures], Design | None]:
@@ -302,7 +323,7 @@ def _measure(part: _Part, rng: np.random.Generator) -> tuple[list[Figures], Desi
     depth = FIGURES.depth if part.single is not None else FIGURES.passes if p <= FIGURES.swept_signals else 0
     starts = _random_directions(n, 2, fit.signals.dtype, rng)
     first = _first_pass(part, keep, halves, starts[:, :1], rng)
-    predictions = first.predictions
+    predictions = first.predictions if fit.predictions is None else fit.predictions
     residuals = fit.responses - predictions - fit.centres
     scales = np.array([_robust_scale(r[k]) for r, k in zip(residuals.T, keep.T, strict=True)])
     design = (
