@@ -107,6 +107,13 @@ def test_what_harms_little_is_reported_and_not_severe(name, change):
     assert certificate_factor(check, STANDARD) == 1.0
 
 
+def test_nothing_is_certified_where_two_things_are_wrong_with_the_residuals():
+    check = checked(RIGHT._replace(uneven=5.0, background=0.8))
+    assert {one.name for one in check.failed} == {"evenness of the noise", "background"}
+    assert not check.severe
+    assert certificate_factor(check, STANDARD) == np.inf
+
+
 def test_a_curve_or_a_direction_without_evidence_is_chance():
     assert not checked(RIGHT._replace(power=0.5, power_evidence=5.0, dependence=0.1, dependence_evidence=2.0)).failed
 

@@ -288,10 +288,11 @@ def _taken(fit: FittedSamples, rng: np.random.Generator) -> _Part:
             rows = _taken_rows(source.array, positions, source.dtype if fit.predictions is None else single_type)
     else:
         rows = rows_at(source, positions)
-    names = ("responses", "weights", "covariate_weights", "dropped", "spreads", "predictions")
     part = fit._replace(
         source=MemoryRows(rows),
-        **{name: None if (values := getattr(fit, name)) is None else values[positions] for name in names},
+        spreads=None if fit.spreads is None else fit.spreads[positions],
+        predictions=None if fit.predictions is None else fit.predictions[positions],
+        **{name: getattr(fit, name)[positions] for name in ("responses", "weights", "covariate_weights", "dropped")},
     )
     first_half = rng.random(positions.size) < 0.5
     order = np.concatenate((np.flatnonzero(first_half), np.flatnonzero(~first_half)))
