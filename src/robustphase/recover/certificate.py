@@ -23,7 +23,7 @@ from robustphase.descend.robust_gradient import gradient_points, robust_gradient
 from robustphase.population import newton_step
 from robustphase.population.real_rows import least_curvature
 from robustphase.problem import kept, put_columns
-from robustphase.rows import OperatorRows, RowSource, project
+from robustphase.rows import OperatorRows, RowSource
 from robustphase.rows.passes import abs2, adjoint_block, in_slices, project_block
 from robustphase.rows.source import Array, Parts
 
@@ -145,21 +145,22 @@ def weighted_gradients(answers: Answers, keep: Array) -> Gradients:
     Clean gradients vary most along the signal, and points that move the mean show along the mean, so the search for the
     worst direction starts between these two.
     """
-    projections = project(answers.source, answers.signals)
-    coefficients = (abs2(projections) - answers.responses + answers.backgrounds) * projections
-    # Samples that are not kept may be too large to square.
-    coefficients[~keep] = 0
-    mass = np.maximum(keep.sum(axis=0), 1)
+    signals, backgrounds, mass = answers.signals, answers.backgrounds, np.maximum(keep.sum(axis=0), 1)
 
-    def mean_kernel(block: Array, c: Array) -> Parts:
-        return Parts(sums=(adjoint_block(block, c),))
+    def mean_kernel(block: Array, y: Array, counts: Array) -> Parts:
+        projections = project_block(block, signals)
+        # Samples that are not kept may be too large to square.
+        with np.errstate(over="ignore", invalid="ignore"):
+            coefficients = (abs2(projections) - y + backgrounds) * projections
+        coefficients[~counts] = 0
+        return Parts(sums=(adjoint_block(block, coefficients),), rows=(abs2(coefficients),))
 
-    sliced = in_slices(mean_kernel, answers.signals.shape[1])
-    means = answers.source.reduce(sliced, (coefficients,)).sums[0] / mass
+    parts = answers.source.reduce(in_slices(mean_kernel, signals.shape[1]), (answers.responses, keep))
+    means = parts.sums[0] / mass
     # On the same side, so that the two do not cancel.
-    side = np.where(np.vecdot(answers.signals.T, means.T).real < 0, -1.0, 1.0)
-    guesses = _unit(answers.signals) + side * _unit(means)
-    variances = _worst_variances(answers.source, abs2(coefficients), mass, means, guesses)
+    side = np.where(np.vecdot(signals.T, means.T).real < 0, -1.0, 1.0)
+    guesses = _unit(signals) + side * _unit(means)
+    variances = _worst_variances(answers.source, parts.rows[0], mass, means, guesses)
     return Gradients(means, variances, 1.0 - keep.mean(axis=0))
 
 

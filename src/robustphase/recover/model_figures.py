@@ -32,7 +32,7 @@ from robustphase.population.real_rows import least_curvature as least_paired_cur
 from robustphase.problem import kept
 from robustphase.recover.rival_signal import Rival, find_rival
 from robustphase.rows import MemoryRows, OperatorRows, RowSource, rows_at
-from robustphase.rows.passes import abs2, adjoint_block, in_slices, project_block
+from robustphase.rows.passes import NUMBERS, abs2, adjoint_block, in_slices, project_block
 from robustphase.rows.source import Array, Parts
 
 _TINY = float(np.finfo(np.float64).tiny)
@@ -311,7 +311,7 @@ def _taken(fit: FittedSamples, rng: np.random.Generator) -> _Part:
 def _taken_rows(array: Array, positions: Array, dtype: Any) -> Array:
     """Some rows in this type, a few at a time so that each is read once."""
     rows = np.empty((positions.size, array.shape[1]), dtype)
-    step = max(1, (1 << 17) // max(array.shape[1], 1))
+    step = max(1, NUMBERS // max(array.shape[1], 1))
     for low in range(0, positions.size, step):
         rows[low : low + step] = array[positions[low : low + step]]
     return rows
