@@ -68,14 +68,16 @@ def worlds() -> dict[str, Fitted]:
         "half": Fitted(half, y + z),
         "noise": Fitted(A[:300], y[:300] + 6 * rng.standard_normal(300)),
         "background": Fitted(A, y + 2 + 0.5 * (A @ other) ** 2 + z),
-        "speckle": Fitted(A, y * rng.exponential(1.0, M)),
+        "speckle": Fitted(A, speckled := y * rng.exponential(1.0, M)),
+        "even": Fitted(A, speckled, noise="additive"),
         "drift": Fitted(A, y * (1 - 0.9 * ramp) + z),
         "background drift": Fitted(A, y + 3 * ramp + z),
         "neighbours": Fitted(A, y + np.convolve(rng.standard_normal(M + 19), np.full(20, 20**-0.5), "valid")),
         "turned": Fitted(A, turned**2 + z),
-        "scale": Fitted(0.5 * A, 0.25 * y + z),
-        "mean": Fitted(A + 0.5, ((A + 0.5) @ x) ** 2 + z),
-        "wide": Fitted(wide, (wide @ x) ** 2 + 0.1 * z),
+        "scale": Fitted(0.5 * A, 0.25 * y + z, whiten=False),
+        "mean": Fitted(A + 0.5, ((A + 0.5) @ x) ** 2 + z, whiten=False),
+        "wide": Fitted(wide, (wide @ x) ** 2 + 0.1 * z, whiten=False),
+        "few": Fitted(few := A[rng.integers(0, N, M)], (few @ x) ** 2 + z),
         "twice": Fitted(twice, (twice @ x) ** 2 + z),
     }
 
@@ -165,6 +167,12 @@ def eigenvalues(axes: Axes, fit: Fitted, colour: str) -> None:
     axes.set(xlabel="number", ylabel="eigenvalue of the covariance", ylim=(0, None))
 
 
+def products(axes: Axes, fit: Fitted, colour: str) -> None:
+    kernel = (fit.A[:400] @ fit.A[:400].T) ** 2 / fit.A.shape[1] ** 2
+    axes.hist(kernel[np.triu_indices(400, 1)], np.linspace(0, 1.5, 60).tolist(), color=colour, log=True)
+    axes.set(xlabel="|⟨a, b⟩|² of two rows, over n²", ylabel="pairs")
+
+
 def curvatures(axes: Axes, fit: Fitted, colour: str) -> None:
     tangents = (fit.A @ fit.model.signal_)[:, np.newaxis] * fit.A
     values = np.linalg.eigvalsh(tangents.T @ tangents / len(tangents)) / np.sum(fit.model.signal_**2)
@@ -188,14 +196,16 @@ PICTURES: tuple[tuple[str, str, str, str, Draw], ...] = (
     ("mean", "mean of the rows", "mean", "rows with a mean", column_means),
     ("covariance", "covariance of the rows", "wide", "columns of unequal scale", eigenvalues),
     ("curvature", "curvature", "twice", "a column twice", curvatures),
+    ("variety", "variety of the rows", "few", "as many distinct rows as unknowns", products),
     ("power", "power of the responses", "power", "magnitudes instead of intensities", against_predictions),
     ("dependence", "residuals along the rows", "second mode", "a second mode", strongest_direction),
+    ("length", "length of the signal", "speckle", "speckle: a gain of its own for every row", against_predictions),
     ("flagged", "flagged share", "half", "columns in another order in half of the rows", flags),
     ("rival", "rival signal", "half", "columns in another order in half of the rows", against_predictions),
     ("explained", "explained responses", "shuffled", "shuffled responses", against_predictions),
     ("noise", "expected error", "noise", "noise of six signals, ten samples per unknown", against_predictions),
     ("background", "background", "background", "a background of 2", residual_histogram),
-    ("evenness", "evenness of the noise", "speckle", "speckle", residuals_by_prediction),
+    ("evenness", "evenness of the noise", "even", 'speckle, told noise="additive"', residuals_by_prediction),
     ("neighbours", "neighbouring residuals", "neighbours", "noise that goes together over 20 rows", neighbours),
     ("drift", "drift of the background", "background drift", "a background that grows to 3", residuals_by_row),
     ("gain", "drift of the gain", "drift", "a gain that falls to a tenth", gain_by_row),

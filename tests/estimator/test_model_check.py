@@ -30,8 +30,19 @@ WRONG = {
     "few samples": (lambda A, x, rng: (A[:45], (A[:45] @ x) ** 2), "samples per unknown"),
     "duplicate column": (lambda A, x, rng: _twice(A, x), "curvature"),
     "drifting gain": (lambda A, x, rng: (A, (A @ x) ** 2 * np.linspace(1, 0.1, len(A))), "drift of the gain"),
+    "a gain for every row": (
+        lambda A, x, rng: (A, (A @ x) ** 2 * np.exp(rng.standard_normal(len(A)))),
+        "length of the signal",
+    ),
+    "reference beam": (lambda A, x, rng: (A, (A @ x + 2) ** 2), "residuals along the rows"),
+    "Fourier rows": (lambda A, x, rng: _fourier(len(A), x), "variety of the rows"),
     "long rows": (lambda A, x, rng: (1.1 * A, (1.1 * A @ x) ** 2), "flagged share"),
 }
+
+
+def _fourier(m, x):
+    A = np.exp(-2j * np.pi * np.arange(m)[:, np.newaxis] * np.arange(x.size) / m)
+    return A, np.abs(A @ x) ** 2
 
 
 def _twice(A, x):
@@ -59,6 +70,35 @@ def test_a_complex_signal_behind_real_patterns_is_not_fitted_in_silence():
     with pytest.warns(ModelWarning, match="complex"):
         model = rp.RobustPhaseRetrieval().fit(np.sign(A), np.abs(np.sign(A) @ x) ** 2)
     assert not model.converged_
+
+
+@pytest.mark.parametrize("design", ["real_gaussian", "grey"])
+def test_a_complex_signal_behind_real_rows_raises_no_alarm(design):
+    world = rp.simulate.make_world(20, 2000, contamination=0.1, field="complex", design=design, seed=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = rp.RobustPhaseRetrieval(field="complex").fit(world.A, world.y)
+    assert model.converged_
+    assert rp.distance(model.signal_, world.truth, relative=True) < model.certificate_ < np.inf
+
+
+@pytest.mark.parametrize("attack", [0.3, 0.6])
+def test_a_level_that_was_found_is_no_bound_on_bad_samples_that_hide(attack):
+    hidden = rp.simulate.ParametricAttack(angle=attack, by_likelihood=-1.0).adversary
+    world = rp.simulate.make_world(
+        20, 1000, contamination=0.2, attack=hidden, noise="gaussian", field="complex", seed=1
+    )
+    model = rp.RobustPhaseRetrieval("auto").fit(world.A, world.y)
+    assert model.contamination_ < 0.1
+    assert rp.distance(model.signal_, world.truth, relative=True) < model.certificate_
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_background_is_looked_for_also_where_noise_is_uneven(seed):
+    A, x, rng = drawn(seed, m=3000)
+    model = rp.RobustPhaseRetrieval().fit(A, (A @ x) ** 2 * (1 + 0.3 * rng.standard_normal(len(A))) + 1)
+    assert model.noise_model_.kind == "variance"
+    assert "background" in [check.name for check in model.model_check_.failed]
 
 
 def test_complex_signals_need_more_than_two_samples_per_unknown():

@@ -225,6 +225,8 @@ class TestConvergenceWarning:
     def test_names_a_model_that_does_not_hold(self, monkeypatch, world):
         self.never_settle(monkeypatch, contamination=0.6)
         with pytest.warns(ConvergenceWarning, match=r"60% of the samples do not fit.*whiten=True.*noise_mean"):
+            RobustPhaseRetrieval(whiten=False).fit(*world)
+        with pytest.warns(ConvergenceWarning, match=r"60% of the samples do not fit.*Try noise_mean"):
             RobustPhaseRetrieval().fit(*world)
 
     def test_names_samples_that_are_too_few(self, monkeypatch, world):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from inspect import signature
 
 import numpy as np
 import pytest
 
+from robustphase import RobustPhaseRetrieval
 from robustphase.recover.model_check import (
     CHECKS,
     Check,
@@ -16,16 +18,16 @@ from robustphase.recover.model_check import (
     check_model,
     sampling_error,
 )
-from robustphase.recover.model_figures import Design, Figures, FittedSamples, least_curvature, measure
+from robustphase.recover.model_figures import Design, Figures, FittedSamples, least_curvature, measure, variety
 from robustphase.rows import MemoryRows
 
 RIGHT = Figures(
     samples=2000, kept=1800, unknowns=40, flagged=0.1, checked=1800, energy=1.0, scale=0.5, correlation=0.6, kept_correlation=0.8,
     unexplained=0.1, power=1.0, power_evidence=0.5, noise=0.5, uneven=1.0, rough=0.3, dependence=0.0,
-    dependence_evidence=0.3, background=0.02,
+    dependence_evidence=0.3, linear=0.0, linear_evidence=0.2, slope=0.98, slope_error=0.02, background=0.02,
     neighbours=0.01, drift=0.01, gain=-0.02, turn=0.0, turn_evidence=0.1, rival=0.05, rival_apart=0.1,
 )  # fmt: skip
-STANDARD = Design(scale=0.99, shift=0.0005, spread=0.001, kurtosis=0.0, rows=1800, curvature=0.9)
+STANDARD = Design(scale=0.99, shift=0.0005, spread=0.001, kurtosis=0.0, rows=1800, curvature=0.9, variety=800.0)
 
 
 def checked(figures=RIGHT, design=STANDARD, **told):
@@ -52,8 +54,11 @@ WRONG = [
     ("power of the responses", {"power": 0.05, "power_evidence": 200.0}, r"10\*\*"),
     ("power of the responses", {"power": 2.0, "power_evidence": 200.0}, "square root"),
     ("residuals along the rows", {"dependence": 0.1, "dependence_evidence": 9.0}, "complex"),
-    ("drift of the gain", {"gain": 0.6}, "shorter stretches"),
-    ("neighbouring residuals", {"neighbours": 0.6}, "shorter stretches"),
+    ("residuals along the rows", {"linear": 0.1, "linear_evidence": 9.0}, "column of ones"),
+    ("length of the signal", {"slope": 0.4}, "direction of the answer only"),
+    ("length of the signal", {"slope": 1.8}, "direction of the answer only"),
+    ("drift of the gain", {"gain": 0.6}, 'drift="auto".*shorter stretches'),
+    ("neighbouring residuals", {"neighbours": 0.6}, 'drift="auto".*shorter stretches'),
     ("drift of the signal", {"turn": 0.3, "turn_evidence": 12.0}, "shorter stretches"),
     ("rival signal", {"rival": 0.4}, "flagged samples by themselves"),
     ("evenness of the noise", {"uneven": 5.0, "rough": 0.9}, "direction of the answer only"),
@@ -69,6 +74,27 @@ def test_a_figure_out_of_bounds_is_severe_and_its_message_names_the_cure(name, c
     assert name in check.message
     assert re.search(cure, check.message)
     assert certificate_factor(check, STANDARD) == np.inf
+
+
+def test_what_was_done_already_is_not_advised_and_what_was_ruled_out_is():
+    drifts = RIGHT._replace(gain=0.6)
+    assert 'drift="auto"' not in checked(drifts, drifting=True).message
+    uneven = RIGHT._replace(uneven=5.0)
+    assert 'noise="poisson"' in checked(uneven, additive=True).message
+    assert 'noise="poisson"' not in checked(uneven).message
+    flagged = RIGHT._replace(flagged=0.5)
+    assert "whiten=True" in checked(flagged).message
+    assert "whiten=True" not in checked(flagged, whitened=True).message
+
+
+def test_every_parameter_that_a_remedy_names_exists():
+    names = set(RobustPhaseRetrieval().get_params()) | set(signature(RobustPhaseRetrieval.fit).parameters)
+    wrong = [RIGHT._replace(**change) for _, change, _ in WRONG] + [RIGHT._replace(uneven=5.0)]
+    told = [{}, {"is_complex": True}, {"stated": "auto"}, {"additive": True}, {"drifting": True}]
+    remedies = [one.remedy for figures in wrong for more in told for one in checked(figures, **more).failed]
+    named = {name for remedy in remedies for name in re.findall(r"\b(\w+)=", remedy)}
+    assert {"contamination", "whiten", "noise_mean", "field", "drift", "noise", "groups", "saturation"} <= named
+    assert named <= names
 
 
 @pytest.mark.parametrize(
@@ -89,8 +115,29 @@ def test_neighbours_on_a_detector_may_go_together_but_neighbours_in_time_may_not
         assert check.severe is severe
 
 
+def test_nothing_is_certified_where_two_things_are_wrong_with_the_residuals():
+    check = checked(RIGHT._replace(uneven=5.0, background=0.8))
+    assert {one.name for one in check.failed} == {"evenness of the noise", "background"}
+    assert not check.severe
+    assert certificate_factor(check, STANDARD) == np.inf
+
+
 def test_a_curve_or_a_direction_without_evidence_is_chance():
     assert not checked(RIGHT._replace(power=0.5, power_evidence=5.0, dependence=0.1, dependence_evidence=2.0)).failed
+
+
+def test_a_length_that_chance_explains_is_no_failure():
+    assert not checked(RIGHT._replace(slope=0.4, slope_error=0.1)).failed
+    assert not checked(RIGHT._replace(slope=1.3, slope_error=0.001)).failed
+
+
+def test_rows_that_cannot_tell_signals_apart_are_severe():
+    poor = STANDARD._replace(variety=30.0)
+    assert [one.name for one in checked(design=poor).failed] == ["variety of the rows"]
+    assert checked(design=poor).severe
+    assert checked(RIGHT._replace(unknowns=80), STANDARD._replace(variety=70.0), is_complex=True).severe
+    # Of few unknowns the bound says nothing.
+    assert not checked(RIGHT._replace(unknowns=5), STANDARD._replace(variety=3.0)).failed
 
 
 def test_roundings_of_an_exact_fit_say_nothing():
@@ -205,6 +252,47 @@ def test_the_design_is_measured(drawn):
     twice[:, 1] = twice[:, 0]
     assert figures_at(x, twice, y)[1].curvature < 1e-6
     assert figures_at(x, A * np.geomspace(0.05, 1, 20), y)[1].spread > 0.5
+
+
+@pytest.mark.parametrize("weaker", [1.0, 0.5])
+@pytest.mark.parametrize("n", [20, 60])
+def test_the_curvature_of_a_complex_signal_behind_real_rows_is_held_against_its_own_population(n, weaker):
+    rng = np.random.default_rng(n)
+    A = rng.standard_normal((50 * n, n))
+    parts = np.linalg.qr(rng.standard_normal((n, 2)))[0]
+    x = (parts[:, 0] + 1j * weaker * parts[:, 1]) / np.hypot(1, weaker)
+    one, design = figures_at(x, A, np.abs(A @ x) ** 2 + 0.3 * rng.standard_normal(len(A)))
+    assert 0.7 < design.curvature < 1.6
+    assert not checked(one, design, is_complex=True).failed
+    twice = A.copy()
+    twice[:, 1] = twice[:, 0]
+    assert figures_at(x, twice, np.abs(twice @ x) ** 2)[1].curvature < CHECKS.curvature
+
+
+@pytest.mark.parametrize("n", [16, 60])
+def test_a_reference_beam_shows_as_residuals_that_are_linear_in_the_rows(n):
+    rng = np.random.default_rng(n)
+    A, x = rng.standard_normal((40 * n, n)), rng.standard_normal(n)
+    x /= np.linalg.norm(x)
+    noise = 0.5 * rng.standard_normal(len(A))
+    right, _ = figures_at(x, A, (A @ x) ** 2 + noise)
+    assert right.linear_evidence < CHECKS.deviations
+    one, _ = figures_at(x, A, (A @ x + 0.5) ** 2 - 0.25 + noise)
+    # One of the residuals' 0.25 + 1 parts of variance is noise, the other linear; clipping takes some of both.
+    assert one.linear == pytest.approx(1 / 1.25, abs=0.1)
+    assert one.linear_evidence > CHECKS.deviations
+
+
+def test_variety_is_the_dimension_of_the_lifted_rows():
+    n, rng = 24, np.random.default_rng(0)
+    real = rng.standard_normal((3000, n))
+    both = real + 1j * rng.standard_normal((3000, n))
+    assert variety(real, rng) == pytest.approx(n**2 / 2, rel=0.3)
+    assert variety(both, rng) == pytest.approx(n**2, rel=0.3)
+    assert variety(7 * both, rng) == pytest.approx(n**2, rel=0.3)
+    fourier = np.exp(-2j * np.pi * np.arange(3000)[:, np.newaxis] * np.arange(n) / 3000)
+    assert variety(fourier, rng) < 2 * n
+    assert variety(real[rng.integers(0, n, 3000)], rng) < 1.5 * n
 
 
 def test_huge_samples_that_are_not_kept_count_for_nothing(drawn):

@@ -22,7 +22,7 @@ FEW_STEPS = 16
 
 
 def engine_advice(stated: float | str, recovery: Recovery, samples: int, unknowns: int, whiten: bool) -> str:
-    """For the recovery engine and what it found."""
+    """For the recovery engine and what it found; ``whiten`` tells whether it may have standardised the rows."""
     found, energy = float(recovery.contaminations[0]), float(np.linalg.norm(recovery.signal)) ** 2
     scale = float(recovery.noise.scales[0])
     if energy < FAINT * scale:
@@ -31,7 +31,7 @@ def engine_advice(stated: float | str, recovery: Recovery, samples: int, unknown
             "Likely cause: the responses do not depend on A. Check that every response stands beside its own row."
         )
     if found > TOO_MANY:
-        remedy = "" if whiten else "whiten=True if the rows of A are Gaussian with another scale or covariance, "
+        remedy = "" if whiten else "whiten=True if the rows of A have another scale, mean or covariance, "
         return (
             f"the signal did not settle: {found:.0%} of the samples do not fit it. Likely cause: the model y = |a·x|² does "
             f'not hold. Try {remedy}noise_mean="unknown" if there is a background, or y**2 if y holds magnitudes.'

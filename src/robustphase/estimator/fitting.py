@@ -34,7 +34,7 @@ from robustphase.likelihood.laws import CurvedNoise
 from robustphase.means import MeanResult
 from robustphase.means.estimate import confident_level
 from robustphase.population import paper_step
-from robustphase.problem import PROBLEM, Grouping, kept
+from robustphase.problem import PROBLEM, Grouping, assumed_level, kept
 from robustphase.recover import Known, Recovery, recover
 from robustphase.recover.certificate import Answers, Certificates, certify
 from robustphase.recover.drift import DRIFT, Drift, find_drift, no_drift
@@ -253,13 +253,29 @@ def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fi
             ),
             _spreads(found),
             counts=found.noise.kind == "poisson",
+            # They belong to the answers as the engine left them, which the certificate seldom moves.
+            predictions=found.predictions
+            if len(found.predictions) and np.array_equal(found.signals, fitted.signals)
+            else None,
         ),
         seed=settings.seed,
     )
     figures = [one._replace(efficient=noise) for one, noise in zip(figures, _efficient_noise(found), strict=True)]
     nothing = _without_signal(responses, fitted.signals)
-    known = not (settings.unknown_mean or curved)
-    told = Told(settings.contamination, settings.whiten is not False, is_complex, not known, rough=not settings.polish)
+    # Counts have a background of their own, the dark ones; of other readings none was told.
+    known = not (settings.unknown_mean or found.noise.kind == "poisson")
+    detector = settings.detector
+    descended = settings.step == "paper" or settings.batches > 1
+    told = Told(
+        settings.contamination,
+        # A descent of its own steps takes the rows as they are unless told otherwise.
+        settings.whiten is True or (settings.whiten == "auto" and not descended),
+        is_complex,
+        not known,
+        rough=not settings.polish,
+        drifting=detector is not None and detector.drifting,
+        additive=detector is not None and detector.noise == "additive",
+    )
     checks = tuple(
         check_model(one, design, told, no_signal=bool(none)) for one, none in zip(figures, nothing, strict=True)
     )
@@ -272,7 +288,6 @@ def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fi
     severe = np.array([check.severe for check in checks])
     message = fitted.message
     # Of a missing signal the fit has spoken already, and a descent of its own steps.
-    descended = settings.step == "paper" or settings.batches > 1
     if (severe & ~nothing).any() and not (descended and message):
         message = checks[0].message if severe.size == 1 else many_model_advice(checks)
     return replace(fitted, radii=radii, converged=fitted.converged & ~severe, message=message, checks=checks)
@@ -351,11 +366,12 @@ def _by_engine(samples: Samples, start: Array | None, settings: Settings, clock:
         elif nothing[0]:
             message = nothing_advice()
         else:
-            message = engine_advice(settings.contamination, found, *samples.source.shape, settings.whiten is True)
+            message = engine_advice(settings.contamination, found, *samples.source.shape, settings.whiten is not False)
     return replace(
         fitted,
         signals=np.where(nothing, 0.0, fitted.signals),
-        radii=np.where(nothing, np.inf, fitted.radii),
+        # Where the fit did not settle there may be other minima, of which a local curvature says nothing.
+        radii=np.where(nothing | ~fitted.converged, np.inf, fitted.radii),
         converged=fitted.converged & ~nothing,
         message=message,
     )
@@ -381,7 +397,10 @@ def _by_descent(samples: Samples, start: Array | None, settings: Settings, clock
         found = _as_descended(samples, signal, weights, level)
     found = replace(found, initial_signals=start[:, np.newaxis])
     fitted = _with_certificates(samples, found, replace(settings, contamination=level), clock, note)
-    return replace(fitted, converged=np.array([not message]), message=message)
+    radii = fitted.radii
+    if isinstance(settings.contamination, str):
+        radii = radii * _hidden(samples.source.shape[0], fitted.levels, np.zeros(1), settings.delta)
+    return replace(fitted, radii=radii, converged=np.array([not message]), message=message)
 
 
 def _efficient_noise(found: Recovery) -> Array:
@@ -404,7 +423,23 @@ def _with_certificates(samples: Samples, found: Recovery, settings: Settings, cl
     note(certificate_record(certificates, clock))
     # Only the likelihood fit can leave the ball; a descent ends where robust gradients lead it.
     signals = certificates.signals if settings.polish else found.signals
-    return Fitted(found, signals, certificates.radii, levels, means, found.converged)
+    radii = certificates.radii
+    if isinstance(level, str):
+        radii = radii * _hidden(samples.source.shape[0], levels, certificates.gradients.removed, settings.delta)
+    return Fitted(found, signals, radii, levels, means, found.converged)
+
+
+def _hidden(m: int, levels: Array, removed: Array, delta: float) -> Array:
+    """By how much a certificate at a level that was found grows at the level that is assumed where none is stated.
+
+    Bad samples that were found are no bound on those that hide.
+    """
+    assumed = np.maximum(levels, assumed_level("auto"))
+    found, hidden = (
+        np.maximum([float(confident_level(float(level), delta, m)) for level in some], removed)
+        for some in (levels, assumed)
+    )
+    return np.sqrt(np.maximum(hidden, 1.0 / m) / np.maximum(found, 1.0 / m))
 
 
 def _descend(

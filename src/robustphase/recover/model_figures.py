@@ -54,6 +54,7 @@ class FigureOptions:
     )
     rows_share: float = budget(0.125, "rows that may always be taken, over all of them")
     numbers: int = budget(1 << 24, "numbers in the rows that are taken")
+    compared: int = budget(128, "rows that are compared in pairs, to see how many different things they tell")
     depth: int = budget(4, "steps of Lanczos' method for directions in the residuals of rows in memory")
     passes: int = budget(2, "steps of it for rows that are swept")
     swept_signals: int = budget(8, "most signals for which directions are sought where rows are swept")
@@ -62,6 +63,9 @@ class FigureOptions:
     )
     powers: int = budget(45, "exponents that are tried")
     curvature_exact: int = budget(64, "most real unknowns for which the matrix of the curvatures is made")
+    weaker: float = empirical(
+        0.05, "curvature behind real rows, over that behind complex ones, below which a complex signal counts as real"
+    )
     curvature_depth: float = budget(
         36.0,
         "steps of Lanczos' method for the least curvature of more unknowns, times the root of the rows per unknown",
@@ -101,6 +105,8 @@ class FittedSamples(NamedTuple):
         Standard deviation of every sample over the typical one, as the fit has it; one without.
     counts : bool, default=False
         The responses are counts, which are described by means: medians of counts are whole numbers.
+    predictions : ndarray of shape (m, p), optional
+        ``|A x|²`` of these signals, where the fit has them: then rows in single precision do.
     """
 
     source: RowSource
@@ -117,6 +123,7 @@ class FittedSamples(NamedTuple):
     expected: Array
     spreads: Array | None = None
     counts: bool = False
+    predictions: Array | None = None
 
 
 class Design(NamedTuple):
@@ -136,6 +143,8 @@ class Design(NamedTuple):
         How many rows that were.
     curvature : float
         Least curvature of the loss at the answer over that of a standard normal design: 1. NaN where it was not computed.
+    variety : float, default=inf
+        At least so many numbers can be told from each other by responses to such rows, however many there are.
     """
 
     scale: float
@@ -144,6 +153,7 @@ class Design(NamedTuple):
     kurtosis: float
     rows: int
     curvature: float
+    variety: float = np.inf
 
 
 class Figures(NamedTuple):
@@ -176,6 +186,11 @@ class Figures(NamedTuple):
     dependence, dependence_evidence : float
         Share of the variance of the residuals that one direction of the covariates explains, judged on the other half, and the
         number of standard deviations that it lies above chance.
+    linear, linear_evidence : float
+        Share of the variance of the residuals that is linear in the covariates, beyond chance, and the number of standard
+        deviations that it lies above chance.
+    slope, slope_error : float
+        Slope of the kept responses along the predictions, which is one, and its standard error.
     background : float
         Mean of the kept residuals ``y − |a·x|²``, as far as they are clipped.
     neighbours, drift, gain : float
@@ -207,6 +222,10 @@ class Figures(NamedTuple):
     rough: float
     dependence: float
     dependence_evidence: float
+    linear: float
+    linear_evidence: float
+    slope: float
+    slope_error: float
     background: float
     neighbours: float
     drift: float
@@ -262,25 +281,41 @@ def _taken(fit: FittedSamples, rng: np.random.Generator) -> _Part:
         firsts = 2 * np.sort(rng.choice(m // 2, count // 2, replace=False))
         positions = np.stack((firsts, firsts + 1), axis=1).ravel()
     source = fit.source
+    single_type = np.complex64 if source.dtype.kind == "c" else np.float32
     if isinstance(source, MemoryRows) and type(source) is MemoryRows and source.reads_views:
-        rows = source.array if count == m else source.array[positions]
+        if count == m:
+            rows = source.array
+        else:
+            rows = _taken_rows(source.array, positions, source.dtype if fit.predictions is None else single_type)
     else:
         rows = rows_at(source, positions)
     part = fit._replace(
         source=MemoryRows(rows),
         spreads=None if fit.spreads is None else fit.spreads[positions],
+        predictions=None if fit.predictions is None else fit.predictions[positions],
         **{name: getattr(fit, name)[positions] for name in ("responses", "weights", "covariate_weights", "dropped")},
     )
     first_half = rng.random(positions.size) < 0.5
     order = np.concatenate((np.flatnonzero(first_half), np.flatnonzero(~first_half)))
-    single = np.empty(rows.shape, np.complex64 if rows.dtype.kind == "c" else np.float32)
-    # Some rows at a time: a reordered copy in double precision would be as large as the rows themselves.
-    step = max(1, NUMBERS // n)
-    for low in range(0, order.size, step):
-        single[low : low + step] = rows[order[low : low + step]]
-    unkept = np.flatnonzero(~(kept(part.weights) & ~dropped[positions]).any(axis=1)[order])
-    single[unkept[~(np.abs(single[unkept]).max(axis=1, initial=0.0) < LARGE)]] = 0
-    return _Part(part, positions, usable, keep, first_half, order, single)
+    # Made narrow before they are put in order, so that less is moved.
+    narrow = rows.astype(single_type, copy=False)
+    unkept = np.flatnonzero(~(kept(part.weights) & ~dropped[positions]).any(axis=1))
+    large = unkept[~(np.abs(narrow[unkept]).max(axis=1, initial=0.0) < LARGE)]
+    if large.size:
+        narrow = narrow.copy() if narrow is rows else narrow
+        narrow[large] = 0
+    if fit.predictions is not None:
+        part = part._replace(source=MemoryRows(narrow))
+    return _Part(part, positions, usable, keep, first_half, order, narrow[order])
+
+
+def _taken_rows(array: Array, positions: Array, dtype: Any) -> Array:
+    """Some rows in this type, a few at a time so that each is read once."""
+    rows = np.empty((positions.size, array.shape[1]), dtype)
+    step = max(1, NUMBERS // max(array.shape[1], 1))
+    for low in range(0, positions.size, step):
+        rows[low : low + step] = array[positions[low : low + step]]
+    return rows
 
 
 def _measure(part: _Part, rng: np.random.Generator) -> tuple[list[Figures], Design | None]:
@@ -293,7 +328,7 @@ def _measure(part: _Part, rng: np.random.Generator) -> tuple[list[Figures], Desi
     depth = FIGURES.depth if part.single is not None else FIGURES.passes if p <= FIGURES.swept_signals else 0
     starts = _random_directions(n, 2, fit.signals.dtype, rng)
     first = _first_pass(part, keep, halves, starts[:, :1], rng)
-    predictions = first.predictions
+    predictions = first.predictions if fit.predictions is None else fit.predictions
     residuals = fit.responses - predictions - fit.centres
     scales = np.array([_robust_scale(r[k]) for r, k in zip(residuals.T, keep.T, strict=True)])
     design = (
@@ -308,10 +343,12 @@ def _measure(part: _Part, rng: np.random.Generator) -> tuple[list[Figures], Desi
         strengths = np.where(keep, predictions, 0.0).sum(axis=0) / np.maximum(keep.sum(axis=0), 1)
         sizes = np.maximum(strengths, _TINY) / np.maximum(energies, _TINY)
         energies = strengths
-    clipped = np.clip(residuals / np.maximum(scales, _TINY), -FIGURES.clip, FIGURES.clip)
-    clipped = np.where(keep, clipped, 0.0)
-    means = clipped.sum(axis=0) / np.maximum(keep.sum(axis=0), 1)
-    clipped -= np.where(keep, means, 0.0)
+    clipped, means = _clipped(residuals, scales, keep)
+    standard = residuals
+    if fit.spreads is not None:
+        # Where noise grows with the signal, every residual is worth what its own scale makes of it.
+        standard = residuals / np.maximum(fit.spreads, _TINY)
+        clipped = _clipped(standard, scales, keep)[0]
     # What the start has across the answer is where a second signal would show.
     guesses = np.repeat(starts, p, axis=1) + np.tile(_across(fit.initial_signals, fit.signals), 2)
     directions = _strongest_directions(part, clipped, _across(guesses, fit.signals), depth)
@@ -320,11 +357,10 @@ def _measure(part: _Part, rng: np.random.Generator) -> tuple[list[Figures], Desi
     evidence = _dependence(clipped, keep, halves, squares) if depth else np.zeros((2, p))
     unknowns = n * (2 if np.iscomplexobj(fit.signals) else 1)
     good = (fit.covariate_weights >= 0.5) & usable
-    turns = _turns(
-        part, clipped, first.projections, scales / np.maximum(np.sum(abs2(fit.signals), axis=0) * sizes**2, _TINY)
+    turns, linear = _changes(
+        part, clipped, first, scales / np.maximum(np.sum(abs2(fit.signals), axis=0) * sizes**2, _TINY)
     )
     rivals = [_rival(part, j, residuals[:, j], predictions[:, j], good[:, j], keep[:, j], scales[j]) for j in range(p)]
-    standard = residuals if fit.spreads is None else residuals / fit.spreads
     figures = []
     for j in range(p):
         used, k, y = usable[:, j], keep[:, j], fit.responses[:, j]
@@ -332,6 +368,7 @@ def _measure(part: _Part, rng: np.random.Generator) -> tuple[list[Figures], Desi
         order = np.argsort(predictions[k, j])
         by_prediction = (predictions[k, j][order], residuals[k, j][order])
         power, power_evidence = _power(held_out[k, j], y[k], scales[j], float(fit.levels[j]), counts=fit.counts)
+        slope, slope_error = _slope(predictions[k, j], residuals[k, j])
         r, at = clipped[k, j], part.positions[k]
         next_to = np.flatnonzero(np.diff(at) == 1)
         figures.append(
@@ -353,6 +390,10 @@ def _measure(part: _Part, rng: np.random.Generator) -> tuple[list[Figures], Desi
                 rough=_roughness(*by_prediction),
                 dependence=float(evidence[0, j]),
                 dependence_evidence=float(evidence[1, j]),
+                linear=float(linear[0, j]),
+                linear_evidence=float(linear[1, j]),
+                slope=slope,
+                slope_error=slope_error,
                 background=float(fit.centres[j] + scales[j] * means[j]),
                 neighbours=_correlation(r[next_to], r[next_to + 1]),
                 drift=_correlation(r, at),
@@ -377,31 +418,71 @@ def _rival(part: _Part, j: int, residuals: Array, predictions: Array, good: Arra
     return find_rival(rows, residuals[chosen], predictions[chosen], ~keep[chosen], signal, float(scale))
 
 
-def _turns(part: _Part, residuals: Array, projections: Array, units: Array) -> Array:
-    """How far the signal turns from the first half of the rows, in their order, to the last, and the evidence for it: (2, p).
+def _clipped(residuals: Array, scales: Array, keep: Array) -> tuple[Array, Array]:
+    """Kept residuals over their scale, clipped and centred, zero where they are not kept; and their means before."""
+    clipped = np.clip(residuals / np.maximum(scales, _TINY), -FIGURES.clip, FIGURES.clip)
+    clipped = np.where(keep, clipped, 0.0)
+    means = clipped.sum(axis=0) / np.maximum(keep.sum(axis=0), 1)
+    return clipped - np.where(keep, means, 0.0), means
 
-    The gradients of the kept samples, with the sign of their half, add up to a vector whose squared length is that of unrelated
-    signs if the signal stays, give or take ``sqrt(2/d)`` for d unknowns. Residuals come over their scale, and ``units`` are what
+
+def _changes(part: _Part, residuals: Array, first: _First, units: Array) -> tuple[Array, Array]:
+    """Two sums of kept rows that chance alone keeps from vanishing; each a figure and the evidence for it, (2, p).
+
+    How far the signal turns from the first half of the rows, in their order, to the last: the gradients with the sign of their
+    half add up to a vector whose squared length is that of unrelated signs if the signal stays. And the share of the residuals
+    that is linear in the rows: their sum with the residuals as factors. Residuals come over their scale, and ``units`` are what
     turns them into relative errors of the signal.
     """
     fit = part.fit
     p = residuals.shape[1]
-    if part.single is None:
-        return np.zeros((2, p))
+    projections = first.projections
+    if part.single is None or first.lengths is None:
+        return np.zeros((2, p)), np.zeros((2, p))
     signs = np.where(np.arange(len(residuals)) < len(residuals) // 2, 1.0, -1.0)[:, np.newaxis]
     norms = np.maximum(np.linalg.norm(fit.signals, axis=0), _TINY)
-    coefficients = np.where(residuals != 0, signs * residuals * (projections / norms), 0.0)
-    lengths = _squared_lengths(part.single)[np.argsort(part.order)]
-    energy = abs2(adjoint_block(part.single, coefficients[part.order])).sum(axis=0)
-    chance = np.maximum(
-        (abs2(coefficients) * np.where(np.isfinite(lengths), lengths, 0.0)[:, np.newaxis]).sum(axis=0), _TINY
-    )
-    unknowns = len(fit.signals) * (2 if np.iscomplexobj(fit.signals) else 1)
-    evidence = (energy / chance - 1) / np.sqrt(2 / unknowns)
-    count = np.maximum((residuals != 0).sum(axis=0), 1)
+    used = residuals != 0
+    coefficients = np.where(used, signs * residuals * (projections / norms), 0.0)
+    # Rows that are not used may be too long for a number.
+    lengths = np.where(used.any(axis=1), first.lengths, 0.0)[:, np.newaxis]
+    both = np.hstack((coefficients, residuals))
+    energies = abs2(adjoint_block(part.single, both[part.order])).sum(axis=0)
+    chances = np.maximum((abs2(both) * lengths).sum(axis=0), _TINY)
+    complex_rows = np.iscomplexobj(part.single)
+    unknowns = len(fit.signals) * (2 if complex_rows or np.iscomplexobj(fit.signals) else 1)
+    # A signal that is complex behind real rows has gradients of either kind.
+    evidence = _deviations(energies / chances, np.repeat([unknowns, len(fit.signals) * (1 + complex_rows)], p))
+    excess = np.sqrt(np.maximum(energies - chances, 0.0))
     # Either half is led astray by half of the difference, and the curvature of the loss is 2‖x‖² across the signal.
-    turn = units * np.sqrt(np.maximum(energy - chance, 0.0)) / count
-    return np.stack((turn, evidence))
+    weighed = used if fit.spreads is None else used / np.maximum(fit.spreads, _TINY)
+    strengths = np.where(used, abs2(projections), 0.0)
+    count = (strengths * weighed).sum(axis=0) * used.sum(axis=0) / np.maximum(strengths.sum(axis=0), _TINY)
+    turn = units * excess[:p] / np.maximum(count, 1.0)
+    # The variance of what is linear in rows whose entries have the mean square ℓ is ℓ times the squared length of its factor.
+    total = (residuals**2).sum(axis=0)
+    average = (lengths * used).sum(axis=0) / len(fit.signals)
+    share = excess[p:] ** 2 / np.maximum(total * average, _TINY)
+    return np.stack((turn, evidence[:p])), np.stack((share, evidence[p:]))
+
+
+def _deviations(ratios: Array, freedom: Array) -> Array:
+    """Standard deviations of a normal variable as rare as these means of so many squared ones (Wilson and Hilferty, 1931)."""
+    small = 2 / (9 * freedom)
+    deviations: Array = (np.cbrt(ratios) - (1 - small)) / np.sqrt(small)
+    return deviations
+
+
+def _slope(predictions: Array, residuals: Array) -> tuple[float, float]:
+    """Slope of responses along predictions, and its standard error."""
+    if predictions.size < FIGURES.fewest:
+        return 1.0, np.inf
+    centred = predictions - predictions.mean()
+    squares = float(centred @ centred)
+    if not 0 < squares < np.inf:
+        return 1.0, np.inf
+    slope = float(centred @ residuals) / squares
+    left = (residuals - residuals.mean() - slope * centred) * centred
+    return 1.0 + slope, float(np.sqrt(left @ left)) / squares
 
 
 class _First(NamedTuple):
@@ -414,6 +495,7 @@ class _First(NamedTuple):
     along: float
     rows: int
     curvature: float
+    variety: float
 
 
 def _first_pass(part: _Part, keep: Array, halves: Array, probe: Array, rng: np.random.Generator) -> _First:
@@ -453,7 +535,31 @@ def _first_pass(part: _Part, keep: Array, halves: Array, probe: Array, rng: np.r
         along=float(along[0]) / count,
         rows=count,
         curvature=_curvature(part, projections, np.flatnonzero(most), rng),
+        variety=np.inf if part.single is None else variety(part.single[rows[part.order, 0]], rng),
     )
+
+
+def variety(rows: Array, rng: np.random.Generator) -> float:
+    """How many different numbers responses to such rows tell at least, however many rows there are.
+
+    Responses are linear in the matrix ``x xᴴ``, and those to two rows have the inner product ``|⟨a, b⟩|²``. The participation
+    ratio of the eigenvalues of this kernel, ``(Σλ)²/Σλ²``, is a lower bound of its rank; for ever more rows it tends to the
+    squared mean of its diagonal over the mean square of the rest, and a few rows show both. Normal rows have n² (real ones n²/2),
+    those of a Fourier transform less than 2n, whatever their number.
+    """
+    count = min(FIGURES.compared, len(rows))
+    if count < FIGURES.fewest:
+        return np.inf
+    some = rows[np.sort(rng.choice(len(rows), count, replace=False))]
+    kernel = abs2(some @ some.conj().T).astype(np.float64)
+    own = float(np.mean(np.diag(kernel)))
+    np.fill_diagonal(kernel, 0.0)
+    # The part that all responses have in common is one number.
+    sums = kernel.sum(axis=0) / (count - 2)
+    kernel -= sums[:, np.newaxis] + sums - sums.sum() / (count - 1)
+    np.fill_diagonal(kernel, 0.0)
+    rest = float(np.sum(kernel**2)) / (count * (count - 3))
+    return own**2 / rest if 0 < rest < np.inf and np.isfinite(own) else np.inf
 
 
 def _curvature(part: _Part, projections: Array, rows: Array, rng: np.random.Generator) -> float:
@@ -488,12 +594,12 @@ def least_curvature(rows: Array, projections: Array, signal: Array, rng: np.rand
     rng : numpy.random.Generator
         For a first guess.
     """
-    is_complex, n = np.iscomplexobj(projections), rows.shape[1]
+    is_complex, n = np.iscomplexobj(signal), rows.shape[1]
     unknowns, count = n * (2 if is_complex else 1), int(np.count_nonzero(projections))
-    normal = (0.5 if is_complex else 1.0) * (1 - min(unknowns / max(count, 1), 1.0) ** 0.5) ** 3
-    if is_complex and not np.iscomplexobj(rows):
-        normal *= float(least_paired_curvature(signal[:, np.newaxis])[0])
-    if count <= unknowns or normal < FIGURES.least_normal:
+    # Behind real rows the risk has a curvature of its own along the weaker of two orthogonal parts of the signal.
+    paired = is_complex and not np.iscomplexobj(rows)
+    weaker = float(least_paired_curvature(signal[:, np.newaxis])[0]) if paired else 1.0
+    if count <= unknowns or weaker < FIGURES.weaker:
         return np.nan
     if unknowns <= FIGURES.curvature_exact:
         tangents = np.conj(projections)[:, np.newaxis] * rows
@@ -505,6 +611,7 @@ def least_curvature(rows: Array, projections: Array, signal: Array, rng: np.rand
         least = values[1] if is_complex and values.size > 1 else values[0]
     else:
         least = _least_ritz_value(rows, projections, 1j * signal if is_complex else None, rng) / count
+    normal = (0.5 * weaker if is_complex else 1.0) * (1 - (unknowns / count) ** 0.5) ** 3
     return float(max(least, 0.0) / normal)
 
 
@@ -512,10 +619,10 @@ def _least_ritz_value(rows: Array, projections: Array, free: Array | None, rng: 
     """The least Ritz value of ``v ↦ Σ Re(t·v) conj(t)`` with ``t = conj(s) a``, across a direction that is free."""
     basis: list[Array] = [] if free is None else [free]
     images: list[Array] = []
+    dtype = rows.dtype if free is None else free.dtype
     unknowns = rows.shape[1] * (1 if free is None else 2)
     depth = int(np.ceil(FIGURES.curvature_depth * np.sqrt(unknowns / np.count_nonzero(projections))))
-    number = rows.dtype if free is None else np.result_type(rows.dtype, np.complex64)
-    vector = _random_directions(rows.shape[1], 1, number, rng)[:, 0]
+    vector = _random_directions(rows.shape[1], 1, dtype, rng)[:, 0]
     for _ in range(depth):
         for earlier in basis * 2:
             vector = vector - earlier * np.vdot(earlier, vector).real
@@ -561,7 +668,7 @@ def _design(first: _First, real_rows: bool, keep: Array, usable: Array, n: int) 
     spread = second / max(first.along, _TINY) ** 2 - 1.0 - n / first.rows
     # Squared lengths of rows of independent entries have the variance n(κ + 2), or n(κ + 1) if they are complex.
     varied = float(np.square(_NORMAL_MAD * np.median(np.abs(lengths - typical)))) * n / typical**2
-    return Design(typical / n, shift, spread, varied - 2.0 * real, first.rows, first.curvature)
+    return Design(typical / n, shift, spread, varied - 2.0 * real, first.rows, first.curvature, first.variety)
 
 
 def _without_half(part: _Part, first: _First, sizes: Array) -> Array:
