@@ -17,7 +17,7 @@ import numpy as np
 import robustphase as rp
 from robustphase.cli import main as command_line
 
-EXTRAS = ("h5py", "zarr", "pyarrow", "dask", "distributed", "cloudpickle", "click", "rich")
+EXTRAS = ("h5py", "zarr", "pyarrow", "dask", "distributed", "cloudpickle", "click", "rich", "matplotlib")
 
 
 def the_installed_wheel_is_tested_with_these_versions(requirements: Path) -> None:
@@ -71,10 +71,16 @@ def a_missing_extra_says_how_to_install_it(folder: Path) -> None:
         check_advice(lambda path=folder / name: rp.files.save_samples(path, A, y), extra)
         assert not (folder / name).exists()
     check_advice(lambda: rp.rows.DaskRows(A), "dask")
+    check_advice(lambda: rp.plot.history(rp.RobustPhaseRetrieval().fit(*_small())), "plot")
     said = io.StringIO()
     with contextlib.redirect_stderr(said):
         assert command_line(["demo"]) == 1
     assert "pip install 'robustphase[cli]'" in said.getvalue(), said.getvalue()
+
+
+def _small() -> tuple[np.ndarray, np.ndarray]:
+    world = rp.simulate.make_world(n=3, m=200, contamination=0.0, attack="none", seed=0)
+    return world.A, world.y
 
 
 def check_advice(call: Callable[[], object], extra: str) -> None:

@@ -17,7 +17,7 @@ from robustphase.spectra import leading_eigenvector, robust_covariance
 from robustphase.statistics import RobustCovariance, RobustEnvelope, RobustPCA, aggregate
 
 if TYPE_CHECKING:
-    from robustphase import experiments, files, report
+    from robustphase import experiments, files, plot, report
     from robustphase.experiments import plan
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "leading_eigenvector",
     "paper",
     "plan",
+    "plot",
     "population",
     "report",
     "robust_covariance",
@@ -46,7 +47,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 #: Rooms on top of the library, opened when somebody asks for them: importing robustphase stays quick.
-_OPENED_LATER = ("experiments", "files", "report")
+_OPENED_LATER = ("experiments", "files", "plot", "report")
 
 
 def __getattr__(name: str) -> Any:

@@ -10,9 +10,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from robustphase.plot.signals import turned
 from robustphase.report import load_result, render_report, save_result, write_report
 from robustphase.report.markup import percent, seconds_text
-from robustphase.report.pictures import turned
 from robustphase.report.rejection_causes import counts, worst_samples
 from robustphase.report.verdict import checks, guarantee, verdict
 

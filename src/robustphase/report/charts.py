@@ -16,8 +16,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from robustphase.plot.downsampling import MOST, budgets, chosen_points, chosen_vertices
 from robustphase.report.axes import SIDE, Axes, Key, Scale, build_axes, colour_class, dash, header, svg, text
-from robustphase.report.downsampling import MOST, budgets, chosen_points, chosen_vertices
 from robustphase.report.png import data_uri, grey_levels
 from robustphase.report.style import CHART_CSS, palette_css
 from robustphase.report.svg import number, points, short_number, shortened, tag, text_width

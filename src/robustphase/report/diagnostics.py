@@ -16,18 +16,15 @@ from sklearn.utils.validation import validate_data
 import robustphase as rp
 from robustphase.estimator import NoiseModel
 from robustphase.files import fingerprint
+from robustphase.plot.samples import THRESHOLD, unusable_responses
 from robustphase.rows.passes import abs2, project_block
 
 Array = NDArray[Any]
 
-#: Samples with a smaller weight count as rejected, as in ``flag_samples``.
-THRESHOLD = 0.5
 #: Standard errors need matrices of size n × n; beyond this n they are left out unless asked for.
 MOST_UNKNOWNS = 2000
 #: Rows with a larger squared length have no length and no prediction: what is computed with them overflows.
 LARGEST_SQUARE = 1e200
-#: The eighth power of a hundred times a response must be a number, or the fit has dropped it.
-RESPONSE_POWER = 8
 #: A scale below this share of the size of the responses is rounding, not noise.
 ROUNDING = 1e-9
 #: What is kept of every stage: the fields of the estimator's history.
@@ -308,13 +305,6 @@ def is_rounding(scale: float, predictions: Array) -> bool:
     """Whether residuals of this scale are roundings of these predictions."""
     usable = np.abs(predictions[np.isfinite(predictions)])
     return not scale > ROUNDING * (float(np.median(usable)) if usable.size else 0.0)
-
-
-def unusable_responses(responses: Array) -> Array:
-    """Which responses the fit has dropped: NaN, infinite, or so large that their powers overflow (boolean, shape (m,))."""
-    with np.errstate(over="ignore"):
-        flags: Array = ~np.isfinite((100 * np.abs(responses)) ** RESPONSE_POWER)
-    return flags
 
 
 class _RowFigures(NamedTuple):

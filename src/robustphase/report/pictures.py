@@ -12,36 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from robustphase.plot.signals import BAND, BEYOND, FEW, turned
 from robustphase.report.charts import Series, image_chart, line_chart
 from robustphase.report.diagnostics import FitDiagnostics
 from robustphase.report.markup import HEIGHT, WIDTH, grid, paragraph, section
 
 Array = NDArray[Any]
-
-#: Standard errors to either side of the band; 95 in a hundred intervals hold the truth.
-BAND = 1.96
-#: Signals with fewer entries show them one by one.
-FEW = 80
-#: Grey scales end where all but this share of the entries lie, so that one wild entry does not make the rest grey.
-BEYOND = 0.002
-
-
-def turned(signal: Array, reference: Array | None = None, *, paired: bool = False) -> Array:
-    """The signal with the sign (phase) that brings it closest to a reference, or that makes its sum positive.
-
-    With ``paired``, it stands behind real rows, and is its conjugate where that is closer.
-    """
-    if paired and reference is not None and abs(np.sum(signal * reference)) > abs(np.vdot(signal, reference)):
-        signal = np.conj(signal)
-    inner = np.sum(signal) if reference is None else np.vdot(signal, reference)
-    if reference is None and abs(inner) <= 1e-9 * np.abs(signal).sum():
-        # A sum of zero says nothing; the largest entry decides.
-        inner = np.conj(signal[np.argmax(np.abs(signal))]) if signal.size else 1.0
-    elif reference is None:
-        inner = np.conj(inner)
-    size = abs(inner)
-    phase = inner / size if size > 0 else 1.0
-    return signal * phase
 
 
 def shown_signal(diagnostics: FitDiagnostics) -> Array:

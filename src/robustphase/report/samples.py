@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from robustphase.plot.samples import CAUSES
 from robustphase.report.charts import Series, line_chart, scatter_chart
 from robustphase.report.diagnostics import FitDiagnostics
 from robustphase.report.markup import HEIGHT, WIDTH, cell, fact, grid, paragraph, section, table
-from robustphase.report.rejection_causes import CAUSES, MEANING, counts, rejection_causes, stretch_edges, worst_samples
+from robustphase.report.rejection_causes import MEANING, counts, rejection_causes, stretch_edges, worst_samples
 from robustphase.report.svg import escaped, short_number, tag
 
 
