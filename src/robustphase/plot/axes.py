@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +14,11 @@ from robustphase.plot.palette import GRID, INK, MARKS, MUTED
 from robustphase.rows.io.limits import require
 
 Array = NDArray[Any]
+#: Larger values cannot be drawn: axes compute with their squares.
+LARGEST = 1e150
+#: Characters that no SVG file can hold, and lone surrogates, which undecodable file names hold.
+UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+_POWERS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 #: A ``matplotlib.axes.Axes``; the package is optional, and its types are as well.
 Axes = Any
 
@@ -34,6 +40,41 @@ def axes_or_new(ax: Axes | None) -> Axes:
     return ax
 
 
+def drawable(values: Array, *, log: bool = False) -> NDArray[np.bool_]:
+    """Which values have a place on an axis."""
+    flags: NDArray[np.bool_] = np.abs(values) <= LARGEST
+    return flags & (values > 1 / LARGEST) if log else flags
+
+
+def plain(text: object) -> str:
+    """Text from outside, which is neither a formula nor unwritable."""
+    return UNWRITABLE.sub("\ufffd", str(text)).replace("$", r"\$")
+
+
+def logarithmic(axis: Any) -> None:
+    """Make an axis logarithmic, with ticks that are written out near one and as powers far from it."""
+    ticker = require("matplotlib.ticker", extra="plot", purpose="plotting")
+    across = axis is axis.axes.xaxis
+    (axis.axes.set_xscale if across else axis.axes.set_yscale)("log")
+    low, high = axis.get_view_interval()
+    if not 0 < low < high:
+        # Nothing that has a logarithm: an empty axis.
+        low, high = 0.1, 1.0
+        (axis.axes.set_xlim if across else axis.axes.set_ylim)(low, high)
+    decades = float(np.log10(high) - np.log10(low))
+    axis.set_major_locator(ticker.LogLocator(subs=(1.0,) if decades > 2 else (1.0, 2.0, 5.0), numticks=7))
+    axis.set_minor_locator(ticker.NullLocator())
+    axis.set_major_formatter(ticker.FuncFormatter(_written))
+
+
+def _written(value: float, _: object) -> str:
+    if 1e-3 <= value < 1e4:
+        return f"{value:g}"
+    mantissa, exponent = f"{value:.0e}".split("e")
+    power = "10" + str(int(exponent)).translate(_POWERS)
+    return power if mantissa == "1" else f"{mantissa}·{power}"
+
+
 def legend(ax: Axes, **options: Any) -> None:
     """A legend, where there is more than one thing to tell apart or to be said; above the data, which it would hide."""
     handles, labels = ax.get_legend_handles_labels()
@@ -45,7 +86,7 @@ def legend(ax: Axes, **options: Any) -> None:
             "frameon": False,
             "fontsize": "small",
         } | options
-        ax.legend(handles, labels, labelcolor=INK, handletextpad=0.4, columnspacing=1.2, **placed)
+        ax.legend(handles, labels, labelcolor=INK, markerscale=1.8, handletextpad=0.4, columnspacing=1.2, **placed)
 
 
 def scatter(ax: Axes, groups: Iterable[tuple[str, Array, Array]], *, beyond: str = "") -> None:
@@ -56,12 +97,12 @@ def scatter(ax: Axes, groups: Iterable[tuple[str, Array, Array]], *, beyond: str
     ax : Axes
         Where to draw; the limits of the axes, if they are set, stay.
     groups : iterable of (name, x, y)
-        Points; those that are not finite are left out.
+        Points; those that are not finite, or too large for any axis, are left out.
     beyond : str
         What to call points outside the limits of the axes, which are then counted in the legend.
     """
     kept = [(name, np.asarray(x, float), np.asarray(y, float)) for name, x, y in groups]
-    finite = [np.isfinite(x) & np.isfinite(y) for _, x, y in kept]
+    finite = [drawable(x) & drawable(y) for _, x, y in kept]
     shares = budgets([int(some.sum()) for some in finite], MOST)
     low, high = ax.get_ylim()
     few = sum(int(some.sum()) for some in finite) <= 60
@@ -93,7 +134,7 @@ def picture(ax: Axes, values: Array, **options: Any) -> Any:
     ax.set_yticks([])
     for side in ("bottom", "left"):
         ax.spines[side].set_visible(False)
-    return ax.imshow(values, interpolation="nearest", **options)
+    return ax.imshow(values, interpolation="none", **options)
 
 
 def colour_bar(ax: Axes, image: Any, label: str) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robustphase.plot.axes import Axes, axes_or_new, legend, scatter
+from robustphase.plot.axes import Axes, axes_or_new, legend, logarithmic, plain, scatter
 from robustphase.plot.palette import INK, MARKS, MUTED
 from robustphase.plot.samples import THRESHOLD, fitted, is_many, one_signal, optional
 from robustphase.population import distance
@@ -64,9 +64,9 @@ def history(fit: Any, quantity: str = "moved", *, ax: Axes | None = None) -> Axe
         steps[seen], values[seen], color=mark.colour, linestyle="none", marker=mark.marker, markersize=7 if few else 3
     )
     if log and seen.any():
-        ax.set_yscale("log")
+        logarithmic(ax.yaxis)
     if few:
-        ax.set_xticks(steps, [str(stage) for stage in stages], rotation=30, ha="right")
+        ax.set_xticks(steps, [plain(stage) for stage in stages], rotation=30, ha="right")
         ax.set_xlim(0.5, values.size + 0.5)
     ax.set(xlabel="stage" if few else "step", ylabel=words)
     return ax
@@ -142,12 +142,12 @@ def certificate(
         at = value if np.isfinite(value) and value > 0 else 1.0
         ax.annotate(label, (at, place), xytext=(0, 9), textcoords="offset points", ha="center", color=INK)
     seen = [value for _, value, _ in rows if np.isfinite(value) and value > 0] or [1.0]
-    ax.set_xscale("log")
     ax.set_xlim(min(seen) / 4, 4 * max(*seen, 0.25))
+    logarithmic(ax.xaxis)
     ax.set_yticks(range(len(rows)), [name for name, _, _ in rows])
     ax.set_ylim(len(rows) - 0.4, -0.8)
     ax.axvline(1.0, color=MUTED, linewidth=1.0, linestyle="--")
-    ax.set(xlabel="error over the norm of the signal; 1 (dashed): nothing is known")
+    ax.set(xlabel="error over the norm of the signal")
     return ax
 
 
@@ -207,7 +207,7 @@ def model_check(fit: Any, *, index: int = 0, ax: Axes | None = None) -> Axes:
     for place, check in enumerate(listed):
         said = f"{check.figure:.3g}, limit {check.threshold:.3g}"
         ax.annotate(said, (0, place), xytext=(12, 0), textcoords="offset points", va="center", color=INK)
-    ax.set_yticks(range(len(listed)), [check.name for check in listed])
+    ax.set_yticks(range(len(listed)), [plain(check.name) for check in listed])
     ax.set(xlim=(-0.1, 1.0), ylim=(len(listed) - 0.4, -0.6), xticks=[])
     ax.spines["bottom"].set_visible(False)
     ax.grid(False)
@@ -250,10 +250,10 @@ def groups(fit: Any, *, column: int = 0, ax: Axes | None = None) -> Axes:
     else:
         ax.axhline(1.0, color=INK, linewidth=1.0, linestyle="--", label="as the noise")
         if heights[np.isfinite(heights)].size and np.all(heights[np.isfinite(heights)] > 0):
-            ax.set_yscale("log")
+            logarithmic(ax.yaxis)
         ax.set(ylabel="width of the residuals over the noise")
     ax.set(xlabel="group")
     if len(good) <= FEW_STAGES:
-        ax.set_xticks(places, [str(name) for name in names])
+        ax.set_xticks(places, [plain(name) for name in names])
     legend(ax)
     return ax

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robustphase.plot.axes import Axes, axes_or_new, legend, scatter
+from robustphase.plot.axes import Axes, axes_or_new, legend, logarithmic, scatter
 from robustphase.plot.detector import reach_of
 from robustphase.plot.palette import MARKS
-from robustphase.plot.samples import fitted, one_signal, optional, samples_of, variance_curve
+from robustphase.plot.samples import fitted, noise_of, one_signal, samples_of, variance_curve
 
 Array = NDArray[Any]
 
@@ -52,7 +52,7 @@ def noise(fit: Any, A: Any = None, y: Any = None, *, index: int = 0, ax: Axes | 
             ax.stairs(counts, edges, fill=True, color=mark.colour, alpha=0.42, label=label)
         elif values.size:
             ax.stairs(counts, edges, color=mark.colour, linewidth=1.5, label=label)
-    model = optional(fit, "noise_model")
+    model = noise_of(fit)
     if model is not None:
         across = np.linspace(-reach, reach, 241)
         scale = one_signal(fit, fitted(fit, "noise_scale"), index)
@@ -63,7 +63,7 @@ def noise(fit: Any, A: Any = None, y: Any = None, *, index: int = 0, ax: Axes | 
             per_bin * one.density(scale * across),
             color=MARKS["model"].colour,
             linewidth=1.6,
-            label="noise model",
+            label="noise law",
         )
     ax.set(xlabel="residual, in widths of the noise", ylabel="samples per bin", xlim=(-reach, reach))
     legend(ax)
@@ -83,7 +83,7 @@ def variance(fit: Any, A: Any = None, y: Any = None, *, index: int = 0, ax: Axes
     matplotlib.axes.Axes
         Root mean squares of the residuals, weighted as the fit weighs them, on logarithmic axes where everything is positive.
     """
-    if not hasattr(fitted(fit, "noise_model"), "variance"):
+    if not hasattr(noise_of(fit), "variance"):
         raise ValueError(
             "the noise of this fit has the same width everywhere, so there is no curve; robustphase.plot.noise shows it."
         )
@@ -97,7 +97,8 @@ def variance(fit: Any, A: Any = None, y: Any = None, *, index: int = 0, ax: Axes
     curve = np.sqrt(variance_curve(fit, across, index))
     ax.plot(across, curve, color=MARKS["model"].colour, linewidth=1.6, label="fitted curve")
     if log and np.all(rms > 0) and np.all(curve > 0):
-        ax.set(xscale="log", yscale="log")
+        logarithmic(ax.xaxis)
+        logarithmic(ax.yaxis)
     ax.set(xlabel="predicted |a·x|²", ylabel="width of the residuals")
     legend(ax)
     return ax

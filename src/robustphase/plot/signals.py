@@ -94,7 +94,7 @@ def signal(
     ax = axes_or_new(ax)
     if shape is not None:
         _check_shape(shape, values.size)
-        _draw_picture(ax, values.reshape(shape), limits)
+        draw_picture(ax, values.reshape(shape), limits)
     elif np.iscomplexobj(values):
         _draw_phases(ax, values)
     else:
@@ -131,7 +131,8 @@ def _check_shape(shape: tuple[int, int], size: int) -> None:
         )
 
 
-def _draw_picture(ax: Axes, values: Array, limits: tuple[float, float] | None) -> None:
+def draw_picture(ax: Axes, values: Array, limits: tuple[float, float] | None, *, scale: bool = True) -> None:
+    """A picture of real values in grey; of complex ones in the colour of the phase, whose scale may stand beside it."""
     if not np.iscomplexobj(values):
         low, high = limits or value_range(values)
         picture(ax, values, cmap=GREY, vmin=low, vmax=high)
@@ -142,7 +143,8 @@ def _draw_picture(ax: Axes, values: Array, limits: tuple[float, float] | None) -
     colours = _phase_colours(phase)
     colours[..., :3] *= brightness[..., np.newaxis]
     picture(ax, colours)
-    _phase_bar(ax)
+    if scale:
+        _phase_bar(ax)
 
 
 def _draw_phases(ax: Axes, values: Array) -> None:
@@ -179,13 +181,13 @@ def _draw_entries(ax: Axes, part: str, values: Array, known: Array | None, error
 
 def _phase_colours(phase: Array) -> Array:
     maps = require("matplotlib", extra="plot", purpose="plotting").colormaps
-    colours: Array = maps[CYCLIC]((phase + np.pi) / (2 * np.pi))
+    colours: Array = maps[CYCLIC](np.mod(phase / (2 * np.pi), 1.0))
     return colours
 
 
 def _phase_bar(ax: Axes) -> None:
     mappable = require("matplotlib.cm", extra="plot", purpose="plotting").ScalarMappable
     scale = mappable(cmap=CYCLIC)
-    scale.set_clim(-np.pi, np.pi)
+    scale.set_clim(0.0, 2 * np.pi)
     bar = colour_bar(ax, scale, "phase")
-    bar.set_ticks([-np.pi, 0, np.pi], labels=["−π", "0", "π"])
+    bar.set_ticks([0, np.pi, 2 * np.pi], labels=["0", "π", "2π"])

@@ -14,7 +14,7 @@ from scipy.stats import hypergeom
 
 from robustphase.plot import detector
 from robustphase.plot.downsampling import budgets
-from robustphase.plot.samples import CAUSES, cause_codes
+from robustphase.plot.samples import CAUSES, cause_codes, samples_of
 from robustphase.report.diagnostics import FitDiagnostics
 
 Array = NDArray[Any]
@@ -89,10 +89,8 @@ def worst_samples(diagnostics: FitDiagnostics, most: int = 20) -> list[Sample]:
 
 
 def deviation(diagnostics: FitDiagnostics) -> Array:
-    """Residuals from the centre of the clean ones, in units of their scale, shape (m,)."""
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        scaled: Array = (diagnostics.residuals - diagnostics.residual_centre) / diagnostics.noise_scale
-    return scaled
+    """Residuals from the centre of the clean ones, in units of the width of the noise, shape (m,)."""
+    return samples_of(diagnostics).deviations
 
 
 def stretch_edges(diagnostics: FitDiagnostics) -> NDArray[np.intp]:
