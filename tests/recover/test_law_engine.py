@@ -37,7 +37,8 @@ def expected_error(mean, n, m, field):
 @pytest.mark.parametrize("noise", ["poisson", "auto"])
 def test_counts_are_recovered_at_the_error_of_maximum_likelihood(noise, mean, field):
     for seed in range(3):
-        A, y, x = counted(mean, bad=0.05, field=field, seed=seed)
+        # A quarter of a count leaves a complex signal at the limit of what is called an answer with fewer samples.
+        A, y, x = counted(mean, m=3000 if mean < 1 else 1500, bad=0.05, field=field, seed=seed)
         model = RobustPhaseRetrieval(0.1, noise=noise).fit(A, y)
         assert model.noise_model_.kind == "poisson"
         limit = 2.2 * expected_error(mean, *A.shape[::-1], field)

@@ -130,10 +130,10 @@ def test_the_samples_elect_who_is_closer_to_most_of_them():
     rng = np.random.default_rng(1)
     noise, shift = rng.standard_normal(4000), 2 * rng.standard_normal(4000)
     used = np.ones(4000, bool)
-    assert elected(np.column_stack((noise + shift, noise, noise + 0.5 * shift)), used, 10) == 0
-    assert elected(np.column_stack((noise, noise + shift)), used, 10) == -1
+    assert elected(np.column_stack((noise + shift, noise, noise + 0.5 * shift)), used, 1.0) == 0
+    assert elected(np.column_stack((noise, noise + shift)), used, 1.0) == -1
     # Nobody has more than one vote, however far away he is: a tenth of the samples does not turn the election.
     noise[:400] += 1e6
     shift[:400] = -1e6
-    assert elected(np.column_stack((noise, noise + shift)), used, 10) == -1
+    assert elected(np.column_stack((noise, noise + shift)), used, 1.0) == -1
     assert OPINION.optimism > 0

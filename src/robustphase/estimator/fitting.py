@@ -33,7 +33,7 @@ from robustphase.means import MeanResult
 from robustphase.means.estimate import confident_level
 from robustphase.population import paper_step
 from robustphase.problem import Grouping, kept
-from robustphase.recover import Recovery, recover
+from robustphase.recover import Known, Recovery, recover
 from robustphase.recover.certificate import Answers, Certificates, certify
 from robustphase.recover.drift import DRIFT, Drift, find_drift, no_drift
 from robustphase.recover.law_engine import Detector
@@ -218,6 +218,7 @@ def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fi
         ),
         seed=settings.seed,
     )
+    figures = [one._replace(efficient=noise) for one, noise in zip(figures, _efficient_noise(found), strict=True)]
     nothing = _without_signal(responses, fitted.signals)
     known = not (settings.unknown_mean or curved)
     told = Told(settings.contamination, settings.whiten is not False, is_complex, not known, rough=not settings.polish)
@@ -338,6 +339,16 @@ def _by_descent(samples: Samples, start: Array | None, settings: Settings, clock
     found = replace(found, initial_signals=start[:, np.newaxis])
     fitted = _with_certificates(samples, found, replace(settings, contamination=level), clock, note)
     return replace(fitted, converged=np.array([not message]), message=message)
+
+
+def _efficient_noise(found: Recovery) -> Array:
+    """Standard deviations of even noise that would leave as much information as the fitted laws do; NaN for even noise."""
+    if found.slopes is None:
+        return np.full(found.contaminations.size, np.nan)
+    energy = np.maximum(found.predictions.sum(axis=0), np.finfo(np.float64).tiny)
+    information = np.maximum((found.slopes * found.predictions).sum(axis=0) / energy, 1e-200)
+    noise: Array = 1 / np.sqrt(information)
+    return noise
 
 
 def _with_certificates(samples: Samples, found: Recovery, settings: Settings, clock: Clock, note: Note) -> Fitted:
@@ -471,9 +482,8 @@ def _run_engine(
         unknown_mean=settings.unknown_mean,
         start=start,
         with_polish=settings.polish if polish is None else polish,
-        detector=settings.detector,
+        known=Known(settings.detector, settings.groupings),
         seed=settings.seed,
-        groupings=settings.groupings,
     )
 
 

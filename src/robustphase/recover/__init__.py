@@ -5,6 +5,6 @@ In order: screened covariates and candidates (``initialise``), successive halvin
 certificate by the robust gradient (``certificate``). ``engine`` runs it, for one signal or many.
 """
 
-from robustphase.recover.engine import Recovery, recover
+from robustphase.recover.engine import Known, Recovery, recover
 
-__all__ = ["Recovery", "recover"]
+__all__ = ["Known", "Recovery", "recover"]

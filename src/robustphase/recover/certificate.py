@@ -35,7 +35,11 @@ class CertificateOptions:
     """Constants of the certificate."""
 
     constant: float = empirical(
-        2.0, "C of Proposition 2.1: attacks that were searched for reach 0.6 of it, others a third"
+        3.0,
+        "C of Proposition 2.1 beyond which an answer is brought back: clean and attacked runs stay below a third of it",
+    )
+    stated: float = empirical(
+        2.0, "C of the radius that is stated: attacks that were searched for reach 0.6 of it, others half of that"
     )
     curvature: float = derived(2.0, "least curvature of the risk at the signal over ‖x‖² (Lemma 2.1, corrected)")
     depth: int = budget(5, "passes that look for the worst direction")
@@ -182,7 +186,7 @@ def vouched(answers: Answers, gradients: Gradients, levels: Array) -> Certificat
     excess = np.where(outside, 1.0 - np.minimum(allowed, offsets) / np.maximum(offsets, _TINY), 0.0)
     return Certificates(
         signals - excess * displacements,
-        (np.minimum(offsets, allowed) + allowed) / norms,
+        (np.minimum(offsets, allowed) + CERTIFICATE.stated / CERTIFICATE.constant * allowed) / norms,
         excess * offsets / norms,
         gradients,
     )

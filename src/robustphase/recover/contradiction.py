@@ -78,8 +78,10 @@ _LARGEST = 1e3
 _SHORTEST = 1e-100
 
 
-def contradicted(problem: Problem, fit: LikelihoodFit, weights: Array) -> Array:
-    """Which answers other influences contradict, shape (k,): one pass.
+def contradictions(problem: Problem, fit: LikelihoodFit, weights: Array) -> Array:
+    """How strongly other influences contradict the answers, over what counts as a contradiction, shape (k,): one pass.
+
+    Values up to one are none.
 
     Parameters
     ----------
@@ -95,8 +97,8 @@ def contradicted(problem: Problem, fit: LikelihoodFit, weights: Array) -> Array:
     material = (seen.moves > CONTRADICTION.material * problem.levels) & (
         seen.moves * seen.units > CONTRADICTION.negligible
     )
-    beyond: Array = ((seen.energies > most) & material).any(axis=0)
-    return beyond
+    strengths: Array = np.where(material, seen.energies / most, 0.0).max(axis=0)
+    return strengths
 
 
 class Asked(NamedTuple):

@@ -34,7 +34,7 @@ from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
 from robustphase.likelihood.laws import CurvedNoise
 from robustphase.problem import PROBLEM, Candidates, Grouping, Problem, kept, put_columns
-from robustphase.recover.contradiction import contradicted
+from robustphase.recover.contradiction import contradictions
 from robustphase.recover.law_engine import Answer, Detector, lawful_answer
 from robustphase.recover.second_opinion import second_opinions
 from robustphase.recover.selection import Selected, finalists, select
@@ -211,6 +211,21 @@ class _Run(NamedTuple):
     seed: int
 
 
+class Known(NamedTuple):
+    """What is known of samples beside their numbers.
+
+    Attributes
+    ----------
+    detector : Detector, optional
+        How the responses were read; without one the noise is additive.
+    groupings : tuple of Grouping
+        Rows that are good or bad together. With p > 1 signals the p responses of a row are a group besides, the last grouping.
+    """
+
+    detector: Detector | None = None
+    groupings: tuple[Grouping, ...] = ()
+
+
 def recover(
     samples: Samples,
     contamination: float | str,
@@ -218,9 +233,8 @@ def recover(
     unknown_mean: bool,
     start: Array | None = None,
     with_polish: bool = True,
-    detector: Detector | None = None,
+    known: Known | None = None,
     seed: int = 0,
-    groupings: tuple[Grouping, ...] = (),
 ) -> Recovery:
     """Recover the signals behind checked samples.
 
@@ -236,12 +250,10 @@ def recover(
         Start from here instead of looking for candidates.
     with_polish : bool, default=True
         Do the last, efficient step.
-    detector : Detector, optional
-        What is known of how the responses were read; without one the noise is additive.
+    known : Known, optional
+        How the responses were read, and which rows belong together.
     seed : int, default=0
         For first guesses and subsamples.
-    groupings : tuple of Grouping, optional
-        Rows that are good or bad together. With p > 1 signals the p responses of a row are a group besides, the last grouping.
     """
     size, energies = 1.0, np.ones(1)
     if isinstance(samples.source, OperatorRows):
@@ -249,6 +261,7 @@ def recover(
         samples, size, energies = normalised(samples)
         start = start if start is None else size * start
     p = 1 if samples.responses.ndim == 1 else samples.responses.shape[1]
+    detector, groupings = Known() if known is None else known
     run = _Run(_History(samples), with_polish, seed)
     # Between the passes there are only small matrices, on which several threads would wait for each other.
     with single_threaded_blas():
@@ -310,8 +323,7 @@ def _under_law(problem: Problem, found: Recovery, detector: Detector, run: _Run)
     weights = np.where(
         found.covariate_weights > 0, found.covariate_weights, problem.weights if detector.censored is not None else 0.0
     )
-    # What was found of rows and groups holds under any law of the noise.
-    weighted = _told(problem._replace(weights=weights), found.shared)
+    weighted = problem._replace(weights=weights)
     answer = Answer(found.signals, found.backgrounds, noise, found.weights, found.predictions)
     lawful = lawful_answer(weighted, answer, detector, seed=run.seed)
     if lawful is None:
@@ -332,6 +344,8 @@ def _under_law(problem: Problem, found: Recovery, detector: Detector, run: _Run)
         predictions=lawful.predictions,
         scores=lawful.scores,
         slopes=lawful.slopes,
+        # Strong rows have larger residuals under such a law, so even noise would make bad groups of them.
+        shared=(None,) * len(found.shared),
     )
 
 
@@ -515,9 +529,9 @@ def _fit_with_evidence(
     scale = float(fit.state.noise.scales[0] * problem.units[0])
     run.history.note("polish", again.size, moved=fit.moves[-1], scale=scale)
     weights = _classified(problem, fitted, fit)
-    doubted = contradicted(fitted, fit, weights)
-    if doubted.any():
-        fit = _heard_twice(problem, fit, weights, doubted, run)
+    doubts = contradictions(fitted, fit, weights)
+    if (doubts > 1).any():
+        fit = _heard_twice(problem, fit, weights, doubts, run)
         weights = _classified(problem, fitted, fit)
     units = problem.units
     return Recovery(
@@ -537,11 +551,12 @@ def _fit_with_evidence(
     ), fit
 
 
-def _heard_twice(problem: Problem, fit: LikelihoodFit, weights: Array, doubted: Array, run: _Run) -> LikelihoodFit:
-    """The fits, with other answers to those in doubt where the samples that they explain worst know better."""
+def _heard_twice(problem: Problem, fit: LikelihoodFit, weights: Array, doubts: Array, run: _Run) -> LikelihoodFit:
+    """The fits, with other answers to those in doubt where the samples vote for them."""
+    doubted = doubts > 1
     search = _broad_candidates if doubted.sum() <= ENGINE.broad_columns else _shared_candidates
     better, others = second_opinions(
-        problem.only(doubted), fit.only(doubted), weights[:, doubted], lambda half: search(half, run)
+        problem.only(doubted), fit.only(doubted), weights[:, doubted], doubts[doubted], lambda half: search(half, run)
     )
     run.history.note("second opinion", int(doubted.sum()), moved=others.moves[-1])
     if not better.any():

@@ -36,7 +36,7 @@ from robustphase.likelihood.laws import (
     marginal_law,
 )
 from robustphase.likelihood.noise_model import NOISE, NoiseModel
-from robustphase.problem import Problem, real_unknowns, response_unit
+from robustphase.problem import Problem, kept, real_unknowns, response_unit
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 
@@ -56,6 +56,7 @@ class LawEngineOptions:
         0.1,
         "relative deviation of the dispersion from one that bad counts which are not noticed may cause, at a tenth of them",
     )
+    unnoticed: float = derived(0.1, "bad samples that may look like noise, of those that were stated")
     whole: float = derived(0.5, "share of the readings that must be counts for the law of counts to be asked for")
     race: tuple[tuple[int, int, int], ...] = budget(
         ((3, 4, 6), (6, 6, 3)), "steps, conjugate gradients in each, and candidates left of each stretch of the race"
@@ -344,11 +345,13 @@ def _uneven(problem: Problem, answer: Answer) -> bool:
     m = problem.source.shape[0]
     predictions = answer.predictions
     residuals = problem.responses * problem.units - predictions - answer.backgrounds
-    votes = []
+    levels, votes = np.broadcast_to(problem.levels, predictions.shape[1:]), []
     for column in range(predictions.shape[1]):
         used = np.broadcast_to(problem.weights > 0, predictions.shape)[:, column]
         mu, sizes = predictions[used, column], np.abs(residuals[used, column])
-        bad = 1.0 - float((answer.weights[used, column] >= 0.5).mean())
+        # Bad samples that were made to look like noise are not noticed: as many as were stated there may always be.
+        found = 1.0 - float(kept(answer.weights[used, column]).mean())
+        bad = max(found, min(float(levels[column]), LAW_ENGINE.unnoticed))
         half = mu > np.median(mu)
         low, high = np.median(sizes[~half]), np.median(sizes[half])
         votes.append(low > 0 and np.log(high / low) > _most_uneven(sizes, bad, m))

@@ -289,7 +289,7 @@ def sampling_error(figures: Figures, design: Design | None, is_complex: bool) ->
         # The direction that is known least decides.
         energy *= float(np.sqrt(max(design.curvature, 0.0))) / max(design.scale, float(np.finfo(float).tiny))
     # Noise that grows with the signal is met where the gradient weighs it most.
-    scale = max(figures.scale, figures.noise)
+    scale = max(figures.scale, figures.noise) if np.isnan(figures.efficient) else figures.efficient
     noise = scale / max(energy, 1e-200) / np.sqrt(1 - share)
     # It grows without bound towards the number of samples below which the signal is not determined.
     least = CHECKS.few_complex / 2 if is_complex else CHECKS.few_real

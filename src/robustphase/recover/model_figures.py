@@ -184,6 +184,8 @@ class Figures(NamedTuple):
     rival, rival_apart : float
         Share of the samples that another signal explains instead, of all and of those that tell it from the answer; sought where
         more samples are flagged than are expected.
+    efficient : float
+        Standard deviation of even noise that would leave as much information; NaN where the noise does not depend on the signal.
     """
 
     samples: int
@@ -211,6 +213,7 @@ class Figures(NamedTuple):
     turn_evidence: float
     rival: float
     rival_apart: float
+    efficient: float = np.nan
 
 
 def checked_rows(m: int, n: int, unknowns: int) -> int:

@@ -51,6 +51,10 @@ class OpinionOptions:
         "lead, in standard errors of a vote and roots of the real unknowns, that a tight fit to these very samples has "
         "without being closer",
     )
+    sure: float = derived(
+        2.0,
+        "contradictions that many times as strong as the least one are no chance, and the answer has no lead in the vote",
+    )
     tied: float = derived(1.0, "standard errors of a vote within which it decides nothing")
     tol: tuple[float, ...] = numeric((1e-2, 1e-4), "relative steps at which the two rounds of a tight fit end")
     passes: int = budget(15, "most passes of each")
@@ -71,7 +75,7 @@ def worse_half(fit: LikelihoodFit, weights: Array) -> Array:
 
 
 def second_opinions(
-    problem: Problem, fit: LikelihoodFit, weights: Array, search: Search
+    problem: Problem, fit: LikelihoodFit, weights: Array, doubts: Array, search: Search
 ) -> tuple[Array, LikelihoodFit]:
     """Other answers to those in doubt: which of them the samples vote for, shape (k,), and those.
 
@@ -83,6 +87,8 @@ def second_opinions(
         The answers.
     weights : ndarray of shape (m, k)
         Weights of the samples.
+    doubts : ndarray of shape (k,)
+        How strongly the answers are contradicted, above one.
     search : callable
         Finds candidates for every column of a problem.
     """
@@ -102,7 +108,7 @@ def second_opinions(
             elected(
                 np.column_stack((fit.residuals[:, k], others.residuals[:, owners == k])),
                 np.broadcast_to(problem.weights, fit.residuals.shape)[:, k] > 0,
-                real_unknowns(signals),
+                0.0 if doubts[k] > OPINION.sure else OPINION.optimism * np.sqrt(real_unknowns(signals)),
             )
             for k in range(len(sought))
         ]
@@ -119,7 +125,7 @@ def second_opinions(
     return better, winners._replace(state=winners.state._replace(noise=wide))
 
 
-def elected(residuals: Array, used: Array, unknowns: int) -> int:
+def elected(residuals: Array, used: Array, lead: float) -> int:
     """Which of the other signals the samples elect instead of the answer, or -1 for none.
 
     Parameters
@@ -128,8 +134,8 @@ def elected(residuals: Array, used: Array, unknowns: int) -> int:
         Residuals of the answer, and of the others.
     used : ndarray of bool, shape (m,)
         The samples that vote.
-    unknowns : int
-        Real unknowns of a signal.
+    lead : float
+        Standard errors of the vote by which another must beat the answer: what it would lead by without being closer.
     """
     seen, voters = residuals[used], max(int(used.sum()), 1)
     # Around their medians: what a fit takes for the background depends on how it treats the tails of skewed noise.
@@ -137,7 +143,7 @@ def elected(residuals: Array, used: Array, unknowns: int) -> int:
     closer = (sizes[:, :, np.newaxis] < sizes[:, np.newaxis, :]).mean(axis=0)
     shares = (1 + closer - closer.T) / 2
     # The others were made for such a vote, and the answer was not.
-    shares[0, 1:] += OPINION.optimism * np.sqrt(unknowns / voters) / 2
+    shares[0, 1:] += lead / (2 * np.sqrt(voters))
     worst = shares.min(axis=1)
     if worst[0] >= worst.max():
         return -1
