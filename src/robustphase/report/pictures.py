@@ -6,7 +6,7 @@ otherwise so that its entries are positive in sum.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -112,15 +112,17 @@ def _picture(
 def _lines(diagnostics: FitDiagnostics) -> list[Drawing]:
     title = "Entries of the signal"
     drawn = [Drawing(title, inline_svg(lambda ax: plot.signal(diagnostics, ax=ax), title, f"{diagnostics.n} entries"))]
-    return [*drawn, _against(diagnostics)]
+    if not np.iscomplexobj(diagnostics.signal):
+        return [*drawn, _against(diagnostics, np.real)]
+    return [*drawn, _against(diagnostics, np.real, ", real part"), _against(diagnostics, np.imag, ", imaginary part")]
 
 
-def _against(diagnostics: FitDiagnostics) -> Drawing:
-    """Entry by entry against the truth, or where that is unknown against the start; of complex ones the moduli."""
+def _against(diagnostics: FitDiagnostics, part: Callable[[Array], Array], said: str = "") -> Drawing:
+    """A part of every entry against that of the truth, or where that is unknown of the start."""
     answer = shown_signal(diagnostics)
     name = "truth" if diagnostics.truth is not None else "start"
     other = diagnostics.truth if diagnostics.truth is not None else turned(diagnostics.initial_signal, answer)
-    x, y = (np.abs(v) if np.iscomplexobj(diagnostics.signal) else np.real(v) for v in (other, answer))
+    x, y = part(np.asarray(other)), part(np.asarray(answer))
     ends = [float(min(x.min(), y.min())), float(max(x.max(), y.max()))]
 
     def draw(ax: Any) -> None:
@@ -130,5 +132,5 @@ def _against(diagnostics: FitDiagnostics) -> Drawing:
         ax.set(xlabel=name, ylabel="recovered")
         legend(ax)
 
-    title = f"Recovered entries against the {name}"
+    title = f"Recovered entries against the {name}{said}"
     return Drawing(title, inline_svg(draw, title, f"{x.size} entries"))
