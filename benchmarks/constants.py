@@ -11,6 +11,7 @@ made up here, none of which is in ``simulate``; sizes, noise levels and noise la
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from itertools import product
 from pathlib import Path
@@ -48,6 +49,7 @@ STAGES = (
     "descend.objective.OBJECTIVE",
     "descend.shared_weights.SHARING",
     "descend.amplitude_flow.AMPLITUDE",
+    "descend.group_leverage.LEVERAGE",
     "descend.likelihood_fit.FIT",
     "descend.consistency.CONSISTENCY",
     "recover.selection.SELECTION",
@@ -209,7 +211,8 @@ def listing() -> str:
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["listing"]:
-        page = listing()
+        # What was measured stands above the list, and stays.
+        page = re.split(r"^\d+ constants: ", PAGE.read_text("utf-8"), maxsplit=1, flags=re.MULTILINE)[0] + listing()
     else:
         page = stamped(table(int(sys.argv[1]) if len(sys.argv) > 1 else 1) + "\n" + listing())
     write_text(PAGE, page)

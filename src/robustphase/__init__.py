@@ -3,22 +3,23 @@
 Each measurement is ``y = (a·x)² + z``: the noise ``z`` may have heavy tails and an unknown mean, and an adversary may
 have rewritten a fraction of the samples, sensing vectors ``a`` and responses ``y`` alike. The library implements
 Buna and Rebeschini, *Robust Gradient Descent for Phase Retrieval*, and what the paper leaves open.
+
+Every public name is loaded when it is first asked for (SPEC 1): ``import robustphase`` costs next to nothing, and who
+wants the closed forms does not wait for scikit-learn.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from robustphase import baselines, paper, population, rows, simulate, testing
-from robustphase.estimator import RobustPhaseRetrieval
-from robustphase.initialise import spectral_init
-from robustphase.means import robust_mean
-from robustphase.population import distance
-from robustphase.spectra import leading_eigenvector, robust_covariance
-from robustphase.statistics import RobustCovariance, RobustEnvelope, RobustPCA, aggregate
-
 if TYPE_CHECKING:
-    from robustphase import experiments, files, plot, report
+    from robustphase import baselines, experiments, files, paper, plot, population, report, rows, simulate, testing
+    from robustphase.estimator import RobustPhaseRetrieval
     from robustphase.experiments import plan
+    from robustphase.initialise import spectral_init
+    from robustphase.means import robust_mean
+    from robustphase.population import distance
+    from robustphase.spectra import leading_eigenvector, robust_covariance
+    from robustphase.statistics import RobustCovariance, RobustEnvelope, RobustPCA, aggregate
 
 __all__ = [
     "RobustCovariance",
@@ -46,15 +47,48 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
-#: Rooms on top of the library, opened when somebody asks for them: importing robustphase stays quick.
-_OPENED_LATER = ("experiments", "files", "plot", "report")
+#: Where the functions and classes offered here live.
+_HOMES = {
+    "RobustCovariance": "statistics",
+    "RobustEnvelope": "statistics",
+    "RobustPCA": "statistics",
+    "RobustPhaseRetrieval": "estimator",
+    "aggregate": "statistics",
+    "distance": "population",
+    "leading_eigenvector": "spectra",
+    "plan": "experiments",
+    "robust_covariance": "spectra",
+    "robust_mean": "means",
+    "spectral_init": "initialise",
+}
+#: Modules offered here.
+_MODULES = frozenset(
+    {"baselines", "experiments", "files", "paper", "plot", "population", "report", "rows", "simulate", "testing"}
+)
+#: Rooms that are not offered by name, but are attributes of the package as any imported subpackage is.
+_ROOMS = frozenset(
+    {
+        "descend",
+        "estimator",
+        "initialise",
+        "likelihood",
+        "means",
+        "problem",
+        "recover",
+        "spectra",
+        "statistics",
+        "validation",
+    }
+)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _OPENED_LATER:
+    if name in _MODULES or name in _ROOMS:
         return import_module(f"robustphase.{name}")
-    if name == "plan":
-        return import_module("robustphase.experiments").plan
+    if name in _HOMES:
+        value = getattr(import_module(f"robustphase.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
     raise AttributeError(f"module 'robustphase' has no attribute {name!r}")
 
 

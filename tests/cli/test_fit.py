@@ -222,3 +222,18 @@ def test_groups_are_read_from_a_file_and_bad_ones_are_named(run):
     with open("labels.npy", "wb") as file:
         file.write(b"no labels")
     assert "cannot read labels" in run("fit", "data.npz", "--groups", "labels.npy", "--out", "other.npz", code=1).output
+
+
+@pytest.mark.parametrize(
+    ("world", "told"),
+    [
+        (rp.simulate.make_counts(8, 800, mean_count=9.0, contamination=0.0, attack="none", seed=0), "counts, dark "),
+        (rp.simulate.make_camera(8, 1500, saturated=1e-4, contamination=0.0, attack="none", seed=0), "variance "),
+    ],
+    ids=["counts", "camera"],
+)
+def test_noise_that_depends_on_the_signal_is_named(run, tmp_path, world, told):
+    save_samples(tmp_path / "detector.npz", world.A, world.y)
+    done = run("fit", "detector.npz", "--noise-mean", "unknown", "--out", "result.npz")
+    lines = [line.split(maxsplit=1) for line in done.output.splitlines() if line.startswith("noise ")]
+    assert any(rest.startswith(told) for _, rest in lines), done.output

@@ -74,7 +74,8 @@ sys.exit(main(sys.argv[1:]))
 
 def test_an_interruption_while_the_result_is_written_leaves_the_old_one(tmp_path, data):
     (tmp_path / "result.npz").write_text("earlier")
-    process = start(WHILE_WRITING.format(call="fsync"), "fit", data.name, "--out", "result.npz", cwd=tmp_path)
+    arguments = ("fit", data.name, "--out", "result.npz", "--overwrite")
+    process = start(WHILE_WRITING.format(call="fsync"), *arguments, cwd=tmp_path)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert said == "interrupted; nothing was written\n"

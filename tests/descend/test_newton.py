@@ -54,6 +54,17 @@ def test_a_complex_gauss_newton_step_solves_its_problem_up_to_the_phase(rng):
     assert_allclose(design @ found, design @ expected, atol=1e-7)
 
 
+def test_roundings_of_single_precision_lead_no_step_along_the_phase(rng):
+    A = rng.standard_normal((1200, 60))
+    x = (rng.standard_normal(60) + 1j * rng.standard_normal(60))[:, None]
+    s, residuals, weights = A @ x, rng.standard_normal((1200, 1)), rng.random((1200, 1)) + 0.1
+    steps = [
+        gauss_newton_step(bare_problem(rows, False), x, s, residuals, weights, most_inner=200, tol=1e-9).signals
+        for rows in (A, A.astype(np.float32))
+    ]
+    assert np.linalg.norm(steps[1] - steps[0]) < 1e-3 * np.linalg.norm(steps[0])
+
+
 def test_samples_without_weight_ask_for_no_step(rng):
     A, x = rng.standard_normal((60, 4)), rng.standard_normal((4, 1))
     residuals, weights = rng.standard_normal((60, 1)), np.zeros((60, 1))

@@ -8,7 +8,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 from robustphase import RobustPhaseRetrieval, distance, spectral_init
 from robustphase.population import PairedSignal
-from robustphase.simulate import draw_noise, random_signal
+from robustphase.simulate import draw_noise, make_world, on_off, random_signal, read_camera
 
 N, M = 24, 1500
 
@@ -35,6 +35,26 @@ def test_a_complex_signal_behind_real_rows_is_found(contamination, dtype):
         assert distance(model.signal_, x[0].conj(), relative=True) < 0.12
         assert np.isfinite(model.certificate_)
         assert distance(model.signal_, x[0], relative=True) < model.certificate_
+
+
+@pytest.mark.parametrize("design", ["on_off", "signs", "elliptical"])
+def test_a_right_answer_behind_patterns_passes_the_checks(design):
+    world = make_world(
+        50, 3000, design=design, field="complex", attack="replace", contamination=0.05, noise_std=0.5, seed=7
+    )
+    model = RobustPhaseRetrieval(0.05, field="complex").fit(world.A, world.y)
+    assert model.converged_
+    assert distance(model.signal_, world.truth, relative=True) < min(0.15, model.certificate_)
+
+
+def test_readings_of_a_camera_lead_no_complex_signal_to_the_real_numbers():
+    rng = np.random.default_rng(3)
+    A = on_off().sample(120, 10, seed=rng)
+    x = np.stack([random_signal(10, norm=8.0, field="complex", seed=rng) for _ in range(9)])
+    y = read_camera(np.abs(A @ x.T) ** 2, gain=0.5, read_noise=1.5, offset=12.0, bits=8, seed=rng)
+    model = RobustPhaseRetrieval(0.1, field="complex", noise_mean="unknown", saturation=255.0).fit(A, y)
+    for found, truth in zip(model.signal_, x, strict=True):
+        assert distance(found, truth, relative=True) < 0.2
 
 
 def test_a_complex_type_without_imaginary_parts_asks_for_a_complex_signal():

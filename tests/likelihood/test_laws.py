@@ -12,7 +12,6 @@ from robustphase.likelihood.laws import (
     PoissonLaw,
     Readings,
     VarianceLaw,
-    bad_law,
     censored_law,
     fitted_curve,
     law_mean,
@@ -122,15 +121,6 @@ def test_the_marginal_law_of_counts_adds_up_to_one_and_keeps_ties():
     assert 0.8 < law[places, 0].sum() < 1.2
     assert (law > 0).all()
     assert (np.diff(law[places, 0]) <= 1e-12).all(), values
-
-
-def test_the_law_of_bad_counts_follows_the_doubted_ones():
-    y = np.concatenate((np.zeros(900), np.full(100, 30.0)))[:, None]
-    doubts = (y == 30).astype(float)
-    marginal = marginal_law(y, np.ones_like(y), counts=True)
-    law = bad_law(marginal, y, doubts, counts=True)
-    assert law[-1, 0] > 5 * marginal[-1, 0]
-    assert law[0, 0] < 0.5 * marginal[0, 0]
 
 
 def test_bad_censored_readings_have_the_share_of_at_least_that():

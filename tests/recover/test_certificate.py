@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.linalg import aslinearoperator
 
-from robustphase import distance
+from robustphase import RobustPhaseRetrieval, distance
 from robustphase.problem import kept
 from robustphase.recover import recover
 from robustphase.recover.certificate import CERTIFICATE, Answers, certify, weighted_gradients
@@ -21,7 +21,8 @@ def answers_of(world, signals, weights=None, level=0.1):
     k = signals.shape[1]
     weights = np.ones((world.y.size, k)) if weights is None else weights
     responses = np.stack([world.y] * k, axis=1)
-    return Answers(MemoryRows(world.A), responses, weights, signals, np.zeros(k), np.full(k, level), False)
+    levels = np.full(k, level)
+    return Answers(MemoryRows(world.A), responses, weights, signals, np.zeros(k), levels, levels, False)
 
 
 def test_it_covers_the_signal_and_leaves_good_answers_alone():
@@ -44,6 +45,36 @@ def test_it_brings_back_an_answer_that_left_its_ball():
         certificates = certify(answers_of(world, wrong, level=0.0005))
         assert certificates.moved[0] > 0, f"seed {seed}"
         assert distance(certificates.signals[:, 0], world.truth) < distance(wrong, world.truth), f"seed {seed}"
+
+
+def test_it_leaves_an_answer_alone_that_was_fitted_against_more_than_was_found():
+    for seed in (20, 21):
+        world = make_world(40, 2400, contamination=0.05, attack="gradient_push", seed=seed)
+        found = answers_of(world, world.truth, level=0.001)
+        assert certify(found).moved[0] > 0, f"seed {seed}"
+        certificates = certify(found._replace(assumed=np.full(1, 0.2)))
+        assert certificates.moved[0] == 0, f"seed {seed}"
+        assert_array_equal(certificates.signals[:, 0], world.truth, f"seed {seed}")
+        # It is told how far away the average of everything is.
+        assert certificates.radii[0] > certify(found).radii[0], f"seed {seed}"
+
+
+def test_bad_samples_that_hide_in_the_tails_do_not_lead_an_answer_away_that_was_told_nothing():
+    for seed in (600, 602):
+        world = make_world(
+            40,
+            2400,
+            design="4_phases",
+            field="complex",
+            attack="gradient_push",
+            contamination=0.05,
+            noise_std=0.5,
+            seed=seed,
+        )
+        errors = [
+            distance(RobustPhaseRetrieval(level).fit(world.A, world.y).signal_, world.truth) for level in (0.05, "auto")
+        ]
+        assert errors[1] < 1.3 * errors[0], f"seed {seed}"
 
 
 def test_a_wrong_answer_has_a_larger_radius_than_the_right_one():

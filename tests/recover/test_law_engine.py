@@ -9,7 +9,8 @@ from scipy.sparse.linalg import aslinearoperator
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.constants import varied
 from robustphase.recover.law_engine import LAW_ENGINE, _most_uneven
-from robustphase.simulate import make_camera, make_world
+from robustphase.simulate import make_camera, make_counts, make_world
+from robustphase.simulate.designs import find_design
 
 
 def counted(mean, *, n=20, m=1500, field="real", bad=0.0, seed=0):
@@ -201,3 +202,46 @@ def test_multiplicative_noise_that_is_skewed_neither_shifts_nor_drowns_the_signa
         assert 0.05 < here.noise_model_.relative < 0.2
         gains.append(distance(here.signal_, x) / distance(there.signal_, x))
     assert np.median(gains) < 0.5
+
+
+# Where the largest readings are gone the checks may say, rightly, that the rest grow too slowly.
+@pytest.mark.filterwarnings("ignore::robustphase.recover.model_check.ModelWarning")
+@pytest.mark.parametrize("attack", ["erase", "inverted", "swap"])
+def test_bad_counts_may_be_those_of_the_largest_energies(attack):
+    """At one count per reading no single one of them gives itself away; all those of a class together do."""
+    for seed in range(2):
+        world = make_counts(20, 2000, mean_count=1.0, contamination=0.1, attack=attack, seed=seed)
+        told = RobustPhaseRetrieval(0.0, noise="poisson").fit(world.A[world.clean], world.y[world.clean])
+        model = RobustPhaseRetrieval(0.1, noise="poisson").fit(world.A, world.y)
+        limit = 1.5 * distance(told.signal_, world.truth) + 0.05
+        assert distance(model.signal_, world.truth) < limit, seed
+
+
+@pytest.mark.filterwarnings("ignore::robustphase.recover.model_check.ModelWarning")
+@pytest.mark.parametrize("design", ["on_off", "signs"])
+def test_a_complex_signal_may_stand_behind_real_patterns_that_are_counted(design):
+    """Error of maximum likelihood: the trace of the inverse information, in which the turn of the phase does not count."""
+    rng = np.random.default_rng(4)
+    A = find_design(design).sample(3000, 16, field="complex", seed=rng).real
+    x = rng.standard_normal(16) + 1j * rng.standard_normal(16)
+    x = x * np.sqrt(4.0 / np.mean(np.abs(A @ x) ** 2))
+    means = np.abs(A @ x) ** 2 + 0.4
+    y = rng.poisson(means).astype(float)
+    y[:150] = np.roll(y[:150], 1)
+    slopes = 2 * A * (A @ x)[:, None]
+    columns = np.hstack((slopes.real, slopes.imag, np.full((3000, 1), 2.0))) / np.sqrt(means)[:, None]
+    variances = np.linalg.pinv(columns.T @ columns, rcond=1e-9, hermitian=True)
+    bound = np.sqrt(np.trace(variances[:-1, :-1])) / np.linalg.norm(x)
+    model = RobustPhaseRetrieval(0.1, noise="poisson", field="complex").fit(A, y)
+    assert distance(model.signal_, x, relative=True) < 1.6 * bound
+    assert abs(model.noise_mean_ - 0.4) < 0.3
+
+
+@pytest.mark.parametrize("attack", ["none", "permute"])
+def test_an_offset_does_not_make_counts_of_the_readings_of_a_camera(attack):
+    """With the offset the mean reading is as large as its variance, on average over all readings."""
+    for seed in range(2):
+        share = 0.0 if attack == "none" else 0.05
+        world = make_camera(10, 2000, saturated=1e-4, contamination=share, attack=attack, seed=seed)
+        model = RobustPhaseRetrieval(0.1, noise_mean="unknown").fit(world.A, world.y)
+        assert model.noise_model_.kind == "variance", seed

@@ -16,7 +16,7 @@ from robustphase.recover.model_check import (
     check_model,
     sampling_error,
 )
-from robustphase.recover.model_figures import Design, Figures, FittedSamples, measure
+from robustphase.recover.model_figures import Design, Figures, FittedSamples, least_curvature, measure
 from robustphase.rows import MemoryRows
 
 RIGHT = Figures(
@@ -79,6 +79,14 @@ def test_what_harms_little_is_reported_and_not_severe(name, change):
     assert [one.name for one in check.failed] == [name]
     assert not check.severe
     assert certificate_factor(check, STANDARD) == 1.0
+
+
+def test_neighbours_on_a_detector_may_go_together_but_neighbours_in_time_may_not():
+    figures = RIGHT._replace(neighbours=0.6)
+    for design, severe in ((STANDARD, True), (None, False)):
+        check = next(one for one in checked(figures, design).checks if one.name == "neighbouring residuals")
+        assert check.failed
+        assert check.severe is severe
 
 
 def test_a_curve_or_a_direction_without_evidence_is_chance():
@@ -225,3 +233,20 @@ def test_rows_of_another_scale_are_blamed_for_flags():
     check = checked(RIGHT._replace(flagged=0.6), STANDARD._replace(scale=1.2))
     assert check.failed[0].name == "scale of the rows"
     assert "whiten=True" in check.message
+
+
+def test_the_curvature_behind_real_rows_is_that_of_a_complex_signal():
+    rng = np.random.default_rng(8)
+    for n in (20, 60):
+        for imaginary in (1.0, 0.3):
+            x = rng.standard_normal(n) + 1j * imaginary * rng.standard_normal(n)
+            x /= np.linalg.norm(x)
+            rows = rng.standard_normal((20 * n, n)).astype(np.float32)
+            assert least_curvature(rows, rows @ x, x, rng) > CHECKS.curvature, f"{n}, {imaginary}"
+        twice = rows.copy()
+        twice[:, 1] = twice[:, 0]
+        x = rng.standard_normal(n) + 1j * rng.standard_normal(n)
+        x /= np.linalg.norm(x)
+        assert least_curvature(twice, twice @ x, x, rng) < CHECKS.flat, f"{n}"
+    real = np.ones(n) / np.sqrt(n) + 0j
+    assert np.isnan(least_curvature(rows, rows @ real, real, rng))

@@ -15,7 +15,7 @@ from robustphase.recover import contradiction
 from robustphase.recover.contradiction import CONTRADICTION, asked_of, far, near, shortest_half
 from robustphase.recover.second_opinion import OPINION, best_half, elected
 from robustphase.rows import MemoryRows
-from robustphase.simulate import make_world
+from robustphase.simulate import elliptical, make_world
 
 N, M, SIGMA = 50, 2500, 0.5
 
@@ -110,6 +110,26 @@ def test_chance_is_as_large_as_it_is_said_to_be():
             seen.append(tests[-1].energies[:, 0])
     # Fifteen fits, forty unknowns each: the mean has a standard error of 0.06.
     assert_allclose(np.mean(seen, axis=0), 1.0, atol=0.2)
+
+
+def test_chance_knows_the_lengths_of_the_rows():
+    seen = []
+    for seed in range(8):
+        world = make_world(
+            40,
+            2000,
+            design=elliptical(3.0),
+            contamination=0.0,
+            attack="none",
+            noise="gaussian",
+            noise_std=0.5,
+            seed=seed,
+        )
+        with watched_tests() as tests:
+            RobustPhaseRetrieval(0.1).fit(world.A, world.y)
+        seen.append(tests[-1].energies[:, 0])
+    # Rows of equal lengths would make this 2 to 6; the standard error is below 0.1.
+    assert_allclose(np.mean(seen, axis=0), 1.0, atol=0.3)
 
 
 @contextmanager

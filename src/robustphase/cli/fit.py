@@ -31,6 +31,7 @@ from robustphase.cli.app import (
 from robustphase.cli.outputs import check_distinct, check_new, check_outside, check_writable, note_written, written
 from robustphase.cli.terminal import Screen, screen, shown
 from robustphase.cli.values import FIELDS, MEAN_ESTIMATORS, NOISE_MEANS, NONFINITE, STEPS, ImageShape, Level, Start
+from robustphase.estimator import CurvedNoise
 from robustphase.files import (
     DataError,
     StoredSamples,
@@ -399,6 +400,14 @@ def _write_report(report: Path, diagnostics: FitDiagnostics, out: Path) -> None:
     note_written(report)
 
 
+def _noise_law(noise: CurvedNoise, background: float) -> str:
+    """The law of the readings in a few words."""
+    if noise.kind == "poisson":
+        return f"counts, dark {number(background)}"
+    read, shot, relative = (number(float(part)) for part in (noise.read, noise.shot, noise.relative))
+    return f"variance {read} + {shot} e + {relative} e², e = |a·x|²"
+
+
 def _summarise(see: Screen, model: rp.RobustPhaseRetrieval, diagnostics: FitDiagnostics) -> None:
     """What was found, in a few lines."""
     flagged = model.flag_samples()
@@ -414,6 +423,8 @@ def _summarise(see: Screen, model: rp.RobustPhaseRetrieval, diagnostics: FitDiag
         ("certificate", _certificate(model)),
         ("cost", f"{last.passes} passes over the data, {last.seconds:.1f} s"),
     ]
+    if isinstance(model.noise_model_, CurvedNoise):
+        facts.insert(4, ("noise", _noise_law(model.noise_model_, model.noise_mean_)))
     if hasattr(model, "group_weights_"):
         facts.insert(3, ("groups treated as bad", _bad_groups(model)))
     if model.noise_mean == "unknown":

@@ -11,8 +11,9 @@ eigenvalue of ``AᴴA`` beside the diagonal matrix of the ``d_i``, the step ``x 
 amplitude flow with illumination preconditioning. In ptychography ``AᴴA`` is diagonal, and λ is one.
 
 Weights are those of a mixture as everywhere: residuals ``√y − |s|`` of clean samples follow a Student law that is fitted along
-the way, a share of the samples is bad, and so are groups. They are renewed every few steps. Unknowns that get hardly any energy
-cannot be determined; their steps are shortened (D is bounded from below), so they stay near where they started.
+the way, a share of the samples is bad, and so are groups. They are renewed every few steps. Groups are judged by the residuals
+that they would have had if they had been left out (:mod:`robustphase.descend.group_leverage`). Unknowns that get hardly any
+energy cannot be determined; their steps are shortened (D is bounded from below), so they stay near where they started.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from typing import NamedTuple
 import numpy as np
 
 from robustphase.constants import budget, derived, empirical, numeric
+from robustphase.descend.group_leverage import Leverages, group_leverages
 from robustphase.descend.shared_weights import Judged, Shared, nothing_shared, shared_weights
 from robustphase.likelihood import NoiseModel, e_step, initial_model, m_step
 from robustphase.problem import Problem
-from robustphase.rows import RowSource, adjoint, project, sweep
+from robustphase.rows import RowSource, sweep
 from robustphase.rows.source import Array
 
 _TINY = float(np.finfo(np.float64).tiny)
@@ -47,9 +49,6 @@ class AmplitudeOptions:
     power_steps: int = budget(6, "power iterations for the largest eigenvalue")
     margin: float = numeric(1.02, "what they may miss of it")
     certain: float = numeric(0.05, "eigenvalues that close to one are one: the energies are exact and AᴴA is diagonal")
-    least_left: float = derived(
-        0.5, "least share of the noise that a residual keeps: with fewer than two samples per unknown"
-    )
     first: int = budget(10, "steps until weights are renewed first: before, every residual is large")
     every: int = budget(10, "steps between renewals")
     model_rounds: int = budget(8, "rounds of expectation maximisation for the law of the residuals")
@@ -111,16 +110,17 @@ def amplitude_flow(problem: Problem, start: Array, energies: Array, *, steps: in
     judged = problem._replace(responses=amplitudes[:, np.newaxis])
     scaled = energies + AMPLITUDE.regularised * energies.max()
     scaled = scaled * _largest_eigenvalue(problem.source, scaled)
-    signal, moved = start, np.inf
+    signal, moved, leverages = start, np.inf, None
     clean, shared, noise = np.ones(amplitudes.size), nothing_shared(problem), None
     weights, settled_at = problem.weights[:, 0], -1
     most = AMPLITUDE.steps if steps is None else steps
     for step in range(most):
         done = sweep(problem.source, signal, _pull, (amplitudes, weights))
         if step >= AMPLITUDE.first and (step - AMPLITUDE.first) % AMPLITUDE.every == 0 and settled_at < 0:
-            residuals = amplitudes - np.abs(done.projections)
+            leverages = group_leverages(problem, signal, weights) if step == AMPLITUDE.first else leverages
+            residuals = (amplitudes - np.abs(done.projections)) * _left_out(leverages, problem, signal, weights, shared)
             last = shared
-            clean, shared, noise = _judge(judged, residuals * _unfollowed(judged, weights, shared), shared, noise)
+            clean, shared, noise = _judge(judged, residuals, shared, noise)
             weights = problem.weights[:, 0] * clean * shared.weights
             settled_at = step if step > AMPLITUDE.first and shared.like(last) and moved < AMPLITUDE.settled else -1
         change = done.total / scaled
@@ -129,33 +129,18 @@ def amplitude_flow(problem: Problem, start: Array, energies: Array, *, steps: in
         if moved < AMPLITUDE.tol and step > AMPLITUDE.first + AMPLITUDE.every:
             break
     residuals = amplitudes - np.abs(sweep(problem.source, signal, _pull, (amplitudes, weights)).projections)
-    clean, shared, noise = _judge(judged, residuals * _unfollowed(judged, weights, shared), shared, noise)
+    longer = residuals * _left_out(leverages, problem, signal, weights, shared)
+    clean, shared, noise = _judge(judged, longer, shared, noise)
     kept = problem.weights[:, 0] * clean * shared.weights
     loss = float(kept @ residuals**2 / max(float(kept.sum()), _TINY))
     return AmplitudeFit(signal, clean, shared, noise, moved, loss)
 
 
-def _unfollowed(problem: Problem, weights: Array, shared: Shared) -> Array:
-    """Factors, shape (m,), that make residuals as long as the noise, whether the signal follows their group or not.
-
-    A signal whose columns have the energies d in the samples that count predicts a sample with the variance ``2 aᴴ D⁻¹ a`` in
-    units of the noise, twice that of a complex linear model because an amplitude is one real number. By so much the squares of
-    residuals are shorter in groups that count, and longer in the others: without that, whatever is given up stays given up.
-    The variances are probed and averaged over groups: two passes.
-    """
-    if not problem.groupings:
-        return np.ones(len(weights))
-    rng, (m, n), (codes, groups) = np.random.default_rng(0), problem.source.shape, problem.groupings[0]
-    signs = rng.choice((-1.0, 1.0), n)
-    energies = np.maximum((signs * sweep(problem.source, signs, lambda s, w: w * s, (weights,)).total).real, 0.0)
-    energies += AMPLITUDE.regularised * energies.max()
-    probe = np.exp(2j * np.pi * rng.random(m)) if problem.source.dtype.kind == "c" else rng.choice((-1.0, 1.0), m)
-    image = project(problem.source, adjoint(problem.source, probe) / energies)
-    counts = np.maximum(np.bincount(codes, minlength=groups), 1)
-    variances = 2 * np.bincount(codes, (probe.conj() * image).real, minlength=groups) / counts
-    squares = 1 + (1 - 2 * shared.weights) * np.clip(variances, 0, None)[codes]
-    factors: Array = 1 / np.sqrt(np.maximum(squares, AMPLITUDE.least_left))
-    return factors
+def _left_out(
+    leverages: Leverages | None, problem: Problem, signal: Array, weights: Array, shared: Shared
+) -> Array | float:
+    """Factors that make residuals those of groups that were left out; one without groups."""
+    return 1.0 if leverages is None else leverages.left_out(problem, signal, weights, shared.weights)
 
 
 def _pull(projections: Array, amplitudes: Array, weights: Array) -> Array:

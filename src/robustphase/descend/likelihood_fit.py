@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, empirical, numeric
+from robustphase.constants import budget, derived, empirical, numeric
 from robustphase.descend.acceleration import Anderson
 from robustphase.descend.newton import (
     NEWTON,
@@ -65,6 +65,14 @@ class FitOptions:
     resolution: float = numeric(0.02, "a step is negligible if it is shorter than this fraction of the noise")
     tol: float = numeric(1e-7, "and than this fraction of the signal: what is left is a few times as long, six digits")
     rounding: tuple[float, float] = numeric((1e-11, 1e-6), "roundings of M in double and in single precision")
+    spacings: float = numeric(
+        4.0,
+        "steps shorter than this many spacings of the rows' numbers, relative to the signal, are none: signals are rounded to "
+        "half of one where they meet rows in single precision, and sums over the samples to about two",
+    )
+    deviations: float = derived(
+        4.0, "standard deviations of the difference of two merits, from roundings of the projections, that are no fall"
+    )
     shrink: float = numeric(0.25, "factor between two tries of a step without extrapolation")
     tries: int = budget(6, "tries until a column counts as stuck")
     passes: int = budget(60, "most passes with population-Newton steps")
@@ -268,9 +276,10 @@ def fit_likelihood(problem: Problem, state: State, stopping: Stopping, free: Fre
         exact_tol = float(np.clip(3 * last, *FIT.inner_tol)) if exact else None
         target, relative = _plain_step(problem, state, seen, exact_tol, free)
         reached = _Accepted(state, seen, target, relative, np.zeros(relative.size, int))
-        accepted = reached if accepted is None else _accept(accepted, reached, memory, rounding)
+        noticed = rounding + _row_roundings(problem, state)
+        accepted = reached if accepted is None else _accept(accepted, reached, memory, noticed)
         finished.note(accepted, ~company)
-        settled, little = _settled(accepted, stopping, n / m)
+        settled, little = _settled(accepted, stopping, problem)
         stuck = accepted.tries > FIT.tries
         # What still moves after many passes is often little against what noise leaves open.
         over = iteration == last_pass or (iteration + 1 == population_passes and bool((little | stuck).all()))
@@ -304,7 +313,22 @@ class _Accepted(NamedTuple):
         return accepted
 
 
-def _accept(last: _Accepted, new: _Accepted, memory: Anderson, rounding: float) -> _Accepted:
+def _row_roundings(problem: Problem, state: State) -> Array | float:
+    """What roundings of the projections may do to a merit, shape (k,): nothing for rows in double precision.
+
+    Each projection is rounded by half a spacing, relative to the norm of the signal, and moves its logarithm by ``2 s ψ`` as
+    much; ψ, the slope of the logarithm, is about 1/σ. The merit is a mean, in which independent roundings average out.
+    """
+    spacing = float(np.finfo(problem.source.dtype).eps)
+    if spacing <= _ROUNDING:
+        return 0.0
+    strengths = abs2(state.signals).sum(axis=0) / np.maximum(state.noise.scales, _TINY)
+    mass = np.maximum(problem.weights.sum(axis=0), 1.0)
+    roundings: Array = FIT.deviations * np.sqrt(2 / mass) * spacing * np.minimum(strengths, 1 / spacing)
+    return roundings
+
+
+def _accept(last: _Accepted, new: _Accepted, memory: Anderson, rounding: Array | float) -> _Accepted:
     """The new points where M has not fallen; elsewhere the last ones, to be left by shorter steps."""
     before = last.seen.merit
     # Written so that a merit which is not a number counts as fallen.
@@ -356,14 +380,16 @@ def _exact_step(problem: Problem, state: State, projections: Array, tol: float) 
     )
 
 
-def _settled(accepted: _Accepted, stopping: Stopping, unknowns_per_sample: float) -> tuple[Array, Array]:
+def _settled(accepted: _Accepted, stopping: Stopping, problem: Problem) -> tuple[Array, Array]:
     """Which columns have settled; and for which what is left is little against what noise leaves open."""
+    m, n = problem.source.shape
+    none = max(1e-12, FIT.spacings * float(np.finfo(problem.source.dtype).eps))
     state, target, relative = accepted.state, accepted.target, accepted.relative
     noise = target.noise.scales / np.maximum(abs2(state.signals).sum(axis=0), _TINY)
     steady = np.abs(np.log(target.noise.scales / state.noise.scales)) < FIT.steady
     fraction = stopping.resolution * noise
-    settled = (relative < 1e-12) | (steady & (relative < stopping.tol) & (relative < fraction))
-    little = settled | (relative < FIT.resolution * np.minimum(noise * np.sqrt(unknowns_per_sample), 1.0))
+    settled = (relative < none) | (steady & (relative < stopping.tol) & (relative < fraction))
+    little = settled | (relative < FIT.resolution * np.minimum(noise * np.sqrt(n / m), 1.0))
     # Where every sample counts as bad there is no step either.
     seeing = accepted.seen.moments.mass > 0
     return settled & seeing, little & seeing

@@ -35,6 +35,7 @@ class NewtonOptions:
     least_radial: float = numeric(0.3, "least curvature along the signal over Σw‖x‖²; 4 for clean real samples")
     stability: float = derived(1.9, "longest stable step over the largest curvature is 2; a little less")
     least: float = numeric(1e-150, "smaller powers, masses and curvatures count as this: its square is still a number")
+    roundings: float = numeric(10.0, "curvatures below so many roundings of what the preconditioner expects are none")
     longest: float = derived(0.5, "no step may be longer than this fraction of the signal: beyond, it may pass zero")
 
 
@@ -186,23 +187,38 @@ def gauss_newton_step(
         left, level = 2 * adjoint(source, scaled * residuals), np.zeros_like(signals)
 
     step, lowered = np.zeros_like(signals), np.zeros(k)
-    conditioned = precondition(left)
+    left = _without_phase(signals, left)
+    conditioned = _without_phase(signals, precondition(left))
     direction, size = conditioned, np.vecdot(left.T, conditioned.T).real
     first = size
+    # Squared lengths of the directions in the metric of the preconditioner, by which roundings of curvatures are known.
+    assumed, rounding = size, NEWTON.roundings * float(np.finfo(source.dtype).eps)
+    going = np.ones(k, bool)
     for _ in range(most_inner):
         image, changes = _curvature_times(source, direction, projections, scaled)
         raised = (shares * changes).sum(axis=0) if fit_background else 0.0
-        image = image - level * raised
+        image = _without_phase(signals, image - level * raised)
         curvature = np.vecdot(direction.T, image.T).real
-        # Samples without any weight have no curvature, and nothing to say.
-        length = np.where(curvature > 0, size, 0.0) / np.maximum(curvature, _TINY)
+        # Samples without any weight have no curvature, and nothing to say; nor have roundings.
+        going = going & (curvature > rounding * assumed)
+        length = np.where(going, size, 0.0) / np.maximum(curvature, _TINY)
         step, lowered, left = step + length * direction, lowered + length * raised, left - length * image
-        conditioned = precondition(left)
-        new = np.vecdot(left.T, conditioned.T).real
+        conditioned = _without_phase(signals, precondition(left))
+        new = np.where(going, np.vecdot(left.T, conditioned.T).real, 0.0)
         if not (new > tol * tol * first).any():
             break
-        direction, size = conditioned + new / np.maximum(size, _TINY) * direction, new
+        ratio = new / np.maximum(size, _TINY)
+        direction, size, assumed = conditioned + ratio * direction, new, new + ratio**2 * assumed
     return Step(step, mean_residual - lowered if fit_background else mean_residual)
+
+
+def _without_phase(signals: Array, vectors: Array) -> Array:
+    """The vectors without what turns the phase of their signal, which no sample sees: roundings along it are never undone."""
+    if not np.iscomplexobj(signals):
+        return vectors
+    power = np.maximum(abs2(signals).sum(axis=0), NEWTON.least)
+    left: Array = vectors - 1j * signals * (np.vecdot(signals.T, vectors.T).imag / power)
+    return left
 
 
 def relative_lengths(steps: Array, signals: Array) -> Array:

@@ -32,7 +32,7 @@ SHARING = SharedWeightOptions()
 
 
 class Shared(NamedTuple):
-    """Shared weights of the rows (m,), and the evidence of every grouping; None for one whose groups are all good."""
+    """Shared weights of the rows (m,), and the evidence of every grouping; None for one whose groups share nothing."""
 
     weights: Array
     evidence: tuple[GroupEvidence | None, ...]
@@ -40,7 +40,7 @@ class Shared(NamedTuple):
     @property
     def bad(self) -> bool:
         """Whether any grouping has bad groups."""
-        return any(one is not None for one in self.evidence)
+        return any(one is not None and one.found for one in self.evidence)
 
     def applied_to(self, problem: Problem) -> Problem:
         """The problem with weights of its rows that know of the groups, and what these leave of the contamination."""
@@ -105,7 +105,7 @@ def shared_weights(problem: Problem, fit: Judged, last: Shared | None = None) ->
                 others = others * other
             seen = group_evidence(likelihoods * others[:, np.newaxis], sizes * others, codes, count, most)
             evidence.append(seen)
-            kept[index] = np.ones(len(sizes)) if seen is None else seen.weights[codes]
+            kept[index] = np.ones(len(sizes)) if seen is None else seen.used[codes]
         before, shared = shared, Shared(np.prod(kept, axis=0), tuple(evidence))
         if shared.like(before):
             break

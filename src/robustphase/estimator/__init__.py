@@ -3,7 +3,7 @@
 :class:`RobustPhaseRetrieval` checks what it is given (``inputs``), hands it to the recovery engine or to a descent along
 robust gradients (``fitting``; ``streaming`` for one batch at a time), and keeps the evidence: one record per stage or step
 (``history``), what to say when the answer did not settle (``advice``), and standard errors (``standard_errors``).
-:class:`NoiseModel` is the class of its ``noise_model_``, or :class:`CurvedNoise` where the noise depends on the signal.
+:class:`NoiseModel` is the class of its ``noise_model_``, and :class:`CurvedNoise` where the noise depends on the signal.
 """
 
 from robustphase.estimator.estimator import RobustPhaseRetrieval

@@ -130,12 +130,13 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         For p > 1 signals: probability of every row of ``A`` to be good, from the responses of all signals together. It is part
         of ``weights_``.
     group_weights_ : ndarray of shape (G,), or tuple of them
-        With ``groups``: probability of every group to be good, in the order of ``groups_``. It is part of ``weights_``.
+        With ``groups``: probability of every group to be good, in the order of ``groups_``. It is part of ``weights_`` where
+        bad groups were found; elsewhere all are above one half and only rank the groups.
     groups_ : ndarray of shape (G,), or tuple of them
         With ``groups``: the distinct labels.
     group_evidence_ : GroupEvidence or None, or tuple of them
-        With ``groups``: weights, log odds, widths of the residuals over the noise and sizes of the groups. None where no group
-        stands out from the others.
+        With ``groups``: weights, log odds, widths of the residuals over the noise and sizes of the groups, and whether bad ones
+        were found. None where the groups are too small to say anything.
     unseen_ : ndarray of bool, shape (n,)
         For a linear operator whose columns have very different energies: the unknowns that get hardly any, stay near where they
         started and should not be believed.
@@ -596,7 +597,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.__dict__.pop(name, None)
         if self.signal_.ndim == 2:
             rows = shared[len(labelled)]
-            self.row_weights_ = np.ones(len(self.weights_)) if rows is None else rows.weights
+            self.row_weights_ = np.ones(len(self.weights_)) if rows is None else rows.used
         if labelled:
             evidence = shared[: len(labelled)]
             weights = tuple(group_weights(one, seen) for one, seen in zip(labelled, evidence, strict=True))

@@ -32,7 +32,7 @@ from robustphase.likelihood.laws import CurvedNoise
 from robustphase.means import MeanResult
 from robustphase.means.estimate import confident_level
 from robustphase.population import paper_step
-from robustphase.problem import Grouping, kept
+from robustphase.problem import PROBLEM, Grouping, kept
 from robustphase.recover import Known, Recovery, recover
 from robustphase.recover.certificate import Answers, Certificates, certify
 from robustphase.recover.drift import DRIFT, Drift, find_drift, no_drift
@@ -275,9 +275,14 @@ def certified(
     m = samples.source.shape[0]
     unread = _unread(samples, settings)
     weights = np.where(_columns(unread), 0.0, weights) if unread.any() else weights
-    confident = np.array([float(confident_level(float(level), settings.delta, m)) for level in levels])
+    # Unless a contamination was told, the engine has allowed for this much.
+    assumed = np.maximum(levels, PROBLEM.auto_level) if isinstance(settings.contamination, str) else levels
+    confident, allowed_for = (
+        np.array([float(confident_level(float(level), settings.delta, m)) for level in some])
+        for some in (levels, assumed)
+    )
     unknown = settings.unknown_mean or backgrounds is not None
-    answers = Answers(samples.source, responses, weights, signals, means, confident, unknown)
+    answers = Answers(samples.source, responses, weights, signals, means, confident, allowed_for, unknown)
     return certify(answers, mean_estimator=settings.mean_estimator, random_state=settings.seed), means
 
 

@@ -43,7 +43,7 @@ def check_groups(groups: Any, count: int) -> tuple[Labelled, ...]:
 
 
 def group_weights(labelled: Labelled, evidence: GroupEvidence | None) -> Array:
-    """Weight of every group; one where all groups are good."""
+    """Weight of every group; one where they are too small to say anything."""
     return np.ones(labelled.grouping.size) if evidence is None else evidence.weights
 
 

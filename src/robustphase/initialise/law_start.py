@@ -46,7 +46,8 @@ def law_start(problem: Problem, readings: Readings, law: PoissonLaw, *, seed: in
     if isinstance(problem.source, OperatorRows):
         directions = operator_directions(problem, seed=seed)
     else:
-        directions, _ = candidate_directions(problem.source, y, readings.weights[:, 0], screen=False, seed=seed)
+        weights = readings.weights[:, 0]
+        directions, _ = candidate_directions(problem.source, y, weights, screen=False, seed=seed, paired=problem.paired)
     signals, backgrounds, likelihoods = profile_law(problem, readings, law, directions, seed=seed)
     best = np.argsort(-likelihoods, kind="stable")[: LAW_START.candidates]
     return signals[:, best], backgrounds[best]

@@ -61,7 +61,7 @@ class StandardOptions:
     )
     whole: int = budget(2048, "largest n whose n × n second moment is estimated")
     copied: int = budget(
-        1 << 27, "bytes of whitened rows up to which they are made once and kept: an eighth of a gibibyte"
+        1 << 27, "bytes of standard rows up to which they are made once and kept: an eighth of a gibibyte"
     )
     nothing: float = numeric(1e-10, "squared lengths below it, over the typical one, are zero")
 
@@ -236,7 +236,7 @@ def standardised(samples: Samples, whiten: bool | str, contamination: float | st
         now = _changed(now, change, normal=False)
         left = row_figures(_as_changed(rows, now), level)
         if left.spread - 1 <= STANDARD.errors * left.spread_error:
-            return now
+            return _made(now)
     if samples.source.shape[1] > STANDARD.whole:
         return now._replace(samples=now.samples._replace(normal=False))
     now = _whitened(now, contamination, shrink=True)
@@ -344,12 +344,16 @@ def _whitened(before: Standardised, contamination: float | str, *, shrink: bool)
     centre = np.zeros(n, np.result_type(source.dtype, np.float64))
     found = covariance_of(Centred(source, centre, usable), contamination)
     moment = shrunken(found.covariance, float(found.weights.sum())) if shrink else found.covariance
-    now = _changed(before, Change(1.0, 1.0, np.empty(0), whitener(moment)), normal=samples.normal)
-    made = now.samples.source
-    if made.shape[0] * n * made.dtype.itemsize <= STANDARD.copied:
-        kept = MemoryRows(made.reduce(lambda block: Parts(rows=(block.copy(),))).rows[0])
-        return now._replace(samples=now.samples._replace(source=kept))
-    return now
+    return _made(_changed(before, Change(1.0, 1.0, np.empty(0), whitener(moment)), normal=samples.normal))
+
+
+def _made(now: Standardised) -> Standardised:
+    """The same with rows that are kept as they were made, if they are few: to make them anew costs more than most passes."""
+    (m, n), source = now.samples.source.shape, now.samples.source
+    if m * n * source.dtype.itemsize > STANDARD.copied:
+        return now
+    kept = MemoryRows(source.reduce(lambda block: Parts(rows=(block.copy(),))).rows[0])
+    return now._replace(samples=now.samples._replace(source=kept))
 
 
 def shrunken(moment: Array, count: float) -> Array:

@@ -46,9 +46,7 @@ class LawOptions:
         1e-6, "least of τ² over its average: smaller ones would let a few readings decide alone"
     )
     variance_rounds: int = budget(30, "multiplicative updates of the variance curve between two looks at the signal")
-    hidden: float = derived(
-        50.0, "readings of the marginal law that the law of bad readings is mixed with before any is seen"
-    )
+    surest: float = numeric(0.999, "largest share of bad readings of a kind: none is taken for bad unread")
 
 
 LAWS = LawOptions()
@@ -132,6 +130,9 @@ class Readings(NamedTuple):
         Known background B.
     bad : ndarray of shape (m, 1) or (m, k)
         Law f of bad readings: density (probability, for counts); the probability of at least y where censored.
+    prone : ndarray of shape (m, 1) or (m, k), optional
+        Share of bad readings among those like this one, over that of all (:mod:`robustphase.likelihood.bad_classes`); one, if
+        none is given.
     """
 
     responses: Array
@@ -139,6 +140,7 @@ class Readings(NamedTuple):
     censored: Array | None
     offsets: Array
     bad: Array
+    prone: Array | None = None
 
     def only(self, columns: Array) -> Readings:
         """The readings of some of the signals; all, where one column serves every candidate."""
@@ -151,12 +153,16 @@ class Readings(NamedTuple):
         censored = self.censored
         if censored is not None and censored.shape[1] > 1:
             censored = censored[:, columns]
-        return Readings(responses, weights, censored, offsets, bad)
+        prone = self.prone
+        if prone is not None and prone.shape[1] > 1:
+            prone = prone[:, columns]
+        return Readings(responses, weights, censored, offsets, bad, prone)
 
     def rows(self, some: Array) -> Readings:
         """The readings of some samples."""
         censored = None if self.censored is None else self.censored[some]
-        return Readings(self.responses[some], self.weights[some], censored, self.offsets[some], self.bad[some])
+        prone = None if self.prone is None else self.prone[some]
+        return Readings(self.responses[some], self.weights[some], censored, self.offsets[some], self.bad[some], prone)
 
 
 class Judged(NamedTuple):
@@ -428,6 +434,8 @@ def survival(standard: Array, noise: NoiseModel) -> Array:
 
 def mixture(logs: Array, mixing: Array, readings: Readings) -> tuple[Array, Array]:
     """Probabilities to be clean (m, k) from log-likelihoods of clean readings, and the log-likelihood of the mixture (k,)."""
+    if readings.prone is not None:
+        mixing = np.minimum(mixing * readings.prone, LAWS.surest)
     with np.errstate(divide="ignore"):
         likely = logs + np.log1p(-mixing)
         unlikely = np.log(np.maximum(readings.bad, _TINY)) + np.log(mixing)
@@ -472,17 +480,6 @@ def marginal_law(responses: Array, mass: Array, *, counts: bool) -> Array:
     masses = np.broadcast_to(mass, responses.shape)
     for column in range(responses.shape[1]):
         law[:, column] = _smoothed(responses[:, column], masses[:, column], counts)
-    return law
-
-
-def bad_law(marginal: Array, responses: Array, doubts: Array, *, counts: bool) -> Array:
-    """Law of bad readings where a fit doubts some: that of the doubted ones, mixed with a few readings of the marginal law.
-
-    It is the posterior mean of a law whose prior is the marginal one with the weight of ``hidden`` readings.
-    """
-    total = doubts.sum(axis=0)
-    found = marginal_law(responses, doubts, counts=counts)
-    law: Array = (total * found + LAWS.hidden * marginal) / (total + LAWS.hidden)
     return law
 
 

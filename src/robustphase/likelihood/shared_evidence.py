@@ -8,9 +8,13 @@ the likelihood
 with a width τ of the noise and a share π_g of bad responses of its own; p, f and the share π of single bad responses are those of
 :mod:`robustphase.likelihood.noise_model`. Good groups have the share π and widths whose logarithms are normal around the typical
 one, with a spread that the groups themselves tell: instruments have frames that are noisier than others, and such a frame is not
-bad. A bad group has some larger width, each as likely as the other, or a share of bad responses that makes it bad by majority. A
-share of the groups is bad, and expectation maximisation over the groups finds it along with the spread. Where bad groups do not
-explain the residuals better than chance allows, all groups are good, and nothing at all changes.
+bad. A bad group has some larger width, or a share of bad responses that makes it bad by majority. How large is either unknown,
+each as likely as the other, or bad groups are alike too: their log widths are normal, with a centre and a spread of their own.
+That takes more parameters and says more where it holds, as in scans, whose misplaced frames are all wider by about as much; but
+only bad groups with a mode of their own are another kind of groups, others are the tail of the good ones. A
+share of the groups is bad, and expectation maximisation over the groups finds it along with the rest. Where bad groups do not
+explain the residuals better than chance allows, all groups are good, and nothing at all changes in a fit; what the samples say
+of their groups is kept even so, as the probability of bad groups by Schwarz's criterion times that of each to be one of them.
 
 Rows behind many signals are groups too: the p responses of a row share its covariates.
 """
@@ -48,6 +52,7 @@ class SharedOptions:
     parameters: int = derived(
         2, "that bad groups add: their share, and whether they differ in width or in bad responses"
     )
+    learned: int = derived(2, "further ones where bad groups are alike: centre and spread of their log widths")
     fewest: float = derived(2.0, "responses without which a group shares nothing")
     rounds: int = budget(100, "most rounds of expectation maximisation")
     settled: float = numeric(1e-3, "gain in log-likelihood at which it is over")
@@ -88,6 +93,9 @@ class GroupEvidence(NamedTuple):
         Probability that most of its responses are bad one by one.
     sizes : ndarray of shape (G,)
         Responses that counted.
+    found : bool
+        Whether bad groups explain the residuals better than chance allows. If not, a fit counts all groups as good, and the
+        weights, all above one half, only rank them.
     """
 
     weights: Array
@@ -95,6 +103,12 @@ class GroupEvidence(NamedTuple):
     widths: Array
     bad_shares: Array
     sizes: Array
+    found: bool
+
+    @property
+    def used(self) -> Array:
+        """Weights that a fit makes use of."""
+        return self.weights if self.found else np.ones_like(self.weights)
 
 
 def row_likelihoods(residuals: Array, spreads: Array, density: Array, weights: Array, model: NoiseModel) -> Array:
@@ -146,7 +160,7 @@ def row_likelihoods(residuals: Array, spreads: Array, density: Array, weights: A
 
 
 def group_evidence(likelihoods: Array, sizes: Array, codes: Array, count: int, most: float) -> GroupEvidence | None:
-    """What the samples say of their groups; None where bad groups explain nothing.
+    """What the samples say of their groups; None where fewer than two groups share anything.
 
     Parameters
     ----------
@@ -167,21 +181,26 @@ def group_evidence(likelihoods: Array, sizes: Array, codes: Array, count: int, m
         return None
     total = _refined(np.stack([np.bincount(codes, column, minlength=count) for column in likelihoods.T], axis=1))
     relative = np.exp(total - total.max(axis=1, keepdims=True))
-    fit, best = _best_mixture(relative[informed], most)
-    _, without = _best_mixture(relative[informed], 0.0)
-    if best - without < SHARED.gain * SHARED.parameters * np.log(informed.sum()):
-        return None
+    unit = SHARED.gain * float(np.log(informed.sum()))
+    fit, gain = max(
+        (_best_mixture(relative[informed], most, learned=learned, unit=unit) for learned in (False, True)),
+        key=lambda one: one[1],
+    )
+    gain -= _best_mixture(relative[informed], 0.0, learned=False, unit=0.0)[1]
     good, bad = fit.priors()
     log_odds = np.log(np.maximum(relative @ bad, _TINY)) - np.log(np.maximum(relative @ good, _TINY))
     log_widths = SHARED.fine_widths
     by_width = relative[:, : log_widths.size]
     prior = np.log(max(fit.share, _TINY)) - np.log1p(-fit.share)
+    found = gain >= 0
+    weights = 1 / (1 + np.exp(log_odds))
     return GroupEvidence(
-        np.where(informed, 1 / (1 + np.exp(log_odds)), 1.0),
+        np.where(informed, weights if found else 1 - (1 - weights) * np.exp(gain) / (1 + np.exp(gain)), 1.0),
         np.where(informed, log_odds - prior, 0.0),
         np.exp(by_width @ log_widths / np.maximum(by_width.sum(axis=1), _TINY)),
         relative[:, log_widths.size :].sum(axis=1) / relative.sum(axis=1),
         responses,
+        found,
     )
 
 
@@ -192,37 +211,89 @@ def _refined(total: Array) -> Array:
     return np.concatenate((fine, total[:, coarse.size :]), axis=1)
 
 
+class _Alike(NamedTuple):
+    """Bad groups that are alike: centre and spread of their log widths."""
+
+    centre: float
+    spread: float
+
+
 class _Mixture(NamedTuple):
     """Groups that are good, with a centre and a spread of their log widths, and a share of groups that are not."""
 
     centre: float
     spread: float
     share: float
+    bad: _Alike | None
 
     def priors(self) -> tuple[Array, Array]:
         """Probabilities of the kinds for good and for bad groups, times the shares of these."""
         log_widths, others = SHARED.fine_widths, len(SHARED.shares)
-        normal = np.exp(-0.5 * ((log_widths - self.centre) / self.spread) ** 2)
-        good = np.concatenate((normal / normal.sum(), np.zeros(others)))
+        good = np.concatenate((_normal(log_widths, self.centre, self.spread), np.zeros(others)))
         wider = np.concatenate((log_widths > self.centre + self.spread, np.ones(others, bool)))
-        return (1 - self.share) * good, self.share * wider / int(wider.sum())
+        bad = wider / int(wider.sum())
+        wide = wider[: log_widths.size]
+        if self.bad is not None and wide.any():
+            # Those of widths alone are alike; many bad responses stay as likely as they were.
+            by_width = _normal(log_widths[wide], self.bad.centre, self.bad.spread)
+            bad[np.flatnonzero(wide)] = by_width * (wide.sum() / wider.sum())
+        return (1 - self.share) * good, self.share * bad
+
+    def has_two_modes(self, error: float) -> bool:
+        """Whether bad groups have a mode of their own where log widths are known with this error.
+
+        Two normal laws of equal shares have two modes if their centres are farther apart than the sum of their deviations.
+        """
+        if self.bad is None:
+            return True
+        reach = np.hypot(self.spread, error) + np.hypot(self.bad.spread, error)
+        return bool(self.bad.centre - self.centre > reach)
 
     def renewed(self, relative: Array, most: float) -> tuple[_Mixture, float]:
         """One round of expectation maximisation; and the log-likelihood before it."""
         good, bad = self.priors()
         either = np.maximum(relative @ (good + bad), _TINY)
-        # Expected number of good groups of each width.
-        log_widths = SHARED.fine_widths
-        counts = (good * ((1 / either) @ relative))[: log_widths.size]
-        mass = max(float(counts.sum()), _TINY)
-        centre = float(counts @ log_widths) / mass
-        spread = float(np.sqrt(counts @ (log_widths - centre) ** 2 / mass))
+        # Expected number of groups of each kind, good and bad.
+        log_widths, seen = SHARED.fine_widths, (1 / either) @ relative
+        centre, spread, mass = _moments((good * seen)[: log_widths.size])
         share = min(max(1 - mass / len(relative), 0.0), most)
-        return _Mixture(centre, max(spread, SHARED.least_spread), share), float(np.log(either).sum())
+        spread = max(spread, SHARED.least_spread)
+        alike = self.bad
+        if alike is not None:
+            middle, width, _ = _moments((bad * seen)[: log_widths.size])
+            # Bad groups differ among themselves at least as much as good ones do.
+            alike = _Alike(middle, max(width, spread))
+        return _Mixture(centre, spread, share, alike), float(np.log(either).sum())
 
 
-def _best_mixture(relative: Array, most: float) -> tuple[_Mixture, float]:
-    """The mixture of good and bad groups with the largest likelihood, and its logarithm.
+def _normal(log_widths: Array, centre: float, spread: float) -> Array:
+    """Normal probabilities of these widths."""
+    squares = ((log_widths - centre) / spread) ** 2
+    values: Array = np.exp(-0.5 * (squares - squares.min()))
+    values /= values.sum()
+    return values
+
+
+def _moments(counts: Array) -> tuple[float, float, float]:
+    """Mean and standard deviation of log widths that were counted, and how many there are."""
+    log_widths = SHARED.fine_widths
+    mass = max(float(counts.sum()), _TINY)
+    centre = float(counts @ log_widths) / mass
+    return centre, float(np.sqrt(counts @ (log_widths - centre) ** 2 / mass)), mass
+
+
+def _errors(relative: Array) -> Array:
+    """Standard deviations of the log widths of groups by their own samples alone, shape (G,)."""
+    log_widths = SHARED.fine_widths
+    by_width = relative[:, : log_widths.size]
+    by_width = by_width / np.maximum(by_width.sum(axis=1, keepdims=True), _TINY)
+    centres = by_width @ log_widths
+    errors: Array = np.sqrt(np.maximum(by_width @ log_widths**2 - centres**2, 0.0))
+    return errors
+
+
+def _best_mixture(relative: Array, most: float, *, learned: bool, unit: float) -> tuple[_Mixture, float]:
+    """The mixture of good and bad groups with the largest likelihood, and its logarithm, less what its parameters cost.
 
     Wide groups are bad, or good ones of a large spread, and either explanation holds on to itself; so both are tried.
 
@@ -232,12 +303,20 @@ def _best_mixture(relative: Array, most: float) -> tuple[_Mixture, float]:
         Likelihoods, over the largest of each group.
     most : float
         Largest share of bad groups.
+    learned : bool
+        Whether bad groups are alike.
+    unit : float
+        What a parameter of the bad groups costs.
     """
     widths = SHARED.fine_widths[np.argmax(relative[:, : SHARED.fine_widths.size], axis=1)]
     low, centre, high = np.quantile(widths, (0.25, 0.5, 0.75))
+    widest = widths[widths >= np.quantile(widths, 1 - most)]
+    error = float(np.median(_errors(relative)))
     fits = []
     for spread in (0.0, float(high - low)):
-        fit = _Mixture(float(centre), max(spread, SHARED.least_spread), most / 2)
+        spread = max(spread, SHARED.least_spread)
+        alike = _Alike(float(widest.mean()), max(float(widest.std()), spread)) if learned else None
+        fit = _Mixture(float(centre), spread, most / 2, alike)
         value = -np.inf
         for _ in range(SHARED.rounds):
             before = value
@@ -245,5 +324,6 @@ def _best_mixture(relative: Array, most: float) -> tuple[_Mixture, float]:
             if value - before < SHARED.settled:
                 break
             fit = renewed
-        fits.append((fit, value))
+        value -= unit * (SHARED.parameters + SHARED.learned * learned)
+        fits.append((fit, value if fit.has_two_modes(error) else -np.inf))
     return max(fits, key=lambda one: one[1])

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 _TINY = float(np.finfo(np.float64).tiny)
+#: Part of a signal, over the whole, that is rounding: the root of the precision, since it is squared.
+VANISHED = float(np.sqrt(np.finfo(np.float64).eps))
 
 
 class PairedSignal(np.ndarray[Any, np.dtype[Any]]):
@@ -68,7 +70,9 @@ class PairedCurvature:
         self._turn = np.exp(-0.5j * np.angle(pseudo_power))
         turned = signals * self._turn
         self._axes = turned.real, turned.imag
-        self._lengths = tuple(np.maximum(np.linalg.norm(axis, axis=0), _TINY) for axis in self._axes)
+        # One of them may vanish: the signal is a real one then, and what is divided by that length is zero.
+        least = np.maximum(VANISHED * np.linalg.norm(turned, axis=0), _TINY**0.25)
+        self._lengths = tuple(np.maximum(np.linalg.norm(axis, axis=0), least) for axis in self._axes)
         self._axes = tuple(axis / length for axis, length in zip(self._axes, self._lengths, strict=True))
         first, outer = _span_moments(moments, self._turn, self._lengths)
         self.level = first

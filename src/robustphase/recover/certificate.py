@@ -5,6 +5,10 @@ certificate. Clean gradients average to within ``C sqrt(ε λ)`` of g (Propositi
 ``2‖x‖²`` near the signal (Lemma 2.1, corrected), so the signal lies within ``‖H⁻¹g‖ + C sqrt(ε λ)/(2‖x‖²)`` of the answer. The
 likelihood fit has no such guarantee of its own, so it may not leave the ball around the robust stationary point ``x − H⁻¹g``.
 
+A contamination that was found and not told is a count of those bad samples that can be recognised one by one. Others hide in the
+tails of the noise, and a ball that does not count them holds the average of everything, bad samples included. So answers are
+brought back only out of the ball of the contamination that they were fitted against.
+
 Any weights certify that take away no more than the contamination and leave a small variance, wherever they come from. So the
 engine's own are tried first, for all signals in common passes: every gradient is a multiple of a row, ``g_j = c_j a_j``, so
 its mean and its covariance times a vector are products of the rows with one matrix. The mean estimator runs only where these
@@ -23,7 +27,7 @@ from robustphase.descend.robust_gradient import gradient_points, robust_gradient
 from robustphase.population import newton_step
 from robustphase.population.real_rows import least_curvature
 from robustphase.problem import kept, put_columns
-from robustphase.rows import OperatorRows, RowSource, project
+from robustphase.rows import OperatorRows, RowSource
 from robustphase.rows.passes import abs2, adjoint_block, in_slices, project_block
 from robustphase.rows.source import Array, Parts
 
@@ -63,6 +67,8 @@ class Answers(NamedTuple):
         The answers.
     backgrounds, levels : ndarray of shape (k,)
         Noise means, and ε' of Proposition 2.1.
+    assumed : ndarray of shape (k,)
+        The same for the contamination that the answers were fitted against, which is more where it was found and not told.
     unknown_mean : bool
         Whether backgrounds were fitted.
     """
@@ -73,11 +79,12 @@ class Answers(NamedTuple):
     signals: Array
     backgrounds: Array
     levels: Array
+    assumed: Array
     unknown_mean: bool
 
     def only(self, columns: Array) -> Answers:
         """Some of the answers."""
-        names = ("responses", "weights", "signals", "backgrounds", "levels")
+        names = ("responses", "weights", "signals", "backgrounds", "levels", "assumed")
         return self._replace(**{name: getattr(self, name)[..., columns] for name in names})
 
 
@@ -133,9 +140,11 @@ def certify(answers: Answers, *, mean_estimator: str = "filter", random_state: A
         points = gradient_points(
             one.source, one.responses[:, 0], one.signals[:, 0], background=float(one.backgrounds[0])
         )
-        mean = robust_gradient(points, float(one.levels[0]), mean_estimator=mean_estimator, random_state=random_state)
+        # Where the answer is outside of the ball, it takes a mean that could do without all the bad samples there may be.
+        level = float((one.assumed if found.moved[column] > 0 else one.levels)[0])
+        mean = robust_gradient(points, level, mean_estimator=mean_estimator, random_state=random_state)
         robust = Gradients(mean.location[:, np.newaxis], np.array([mean.top_variance]), np.array([mean.removed]))
-        found = put_columns(found, vouched(one, robust, one.levels), np.array([column]))
+        found = put_columns(found, vouched(one, robust, np.array([level])), np.array([column]))
     return found
 
 
@@ -145,21 +154,22 @@ def weighted_gradients(answers: Answers, keep: Array) -> Gradients:
     Clean gradients vary most along the signal, and points that move the mean show along the mean, so the search for the
     worst direction starts between these two.
     """
-    projections = project(answers.source, answers.signals)
-    coefficients = (abs2(projections) - answers.responses + answers.backgrounds) * projections
-    # Samples that are not kept may be too large to square.
-    coefficients[~keep] = 0
-    mass = np.maximum(keep.sum(axis=0), 1)
+    signals, backgrounds, mass = answers.signals, answers.backgrounds, np.maximum(keep.sum(axis=0), 1)
 
-    def mean_kernel(block: Array, c: Array) -> Parts:
-        return Parts(sums=(adjoint_block(block, c),))
+    def mean_kernel(block: Array, y: Array, counts: Array) -> Parts:
+        projections = project_block(block, signals)
+        # Samples that are not kept may be too large to square.
+        with np.errstate(over="ignore", invalid="ignore"):
+            coefficients = (abs2(projections) - y + backgrounds) * projections
+        coefficients[~counts] = 0
+        return Parts(sums=(adjoint_block(block, coefficients),), rows=(abs2(coefficients),))
 
-    sliced = in_slices(mean_kernel, answers.signals.shape[1])
-    means = answers.source.reduce(sliced, (coefficients,)).sums[0] / mass
+    parts = answers.source.reduce(in_slices(mean_kernel, signals.shape[1]), (answers.responses, keep))
+    means = parts.sums[0] / mass
     # On the same side, so that the two do not cancel.
-    side = np.where(np.vecdot(answers.signals.T, means.T).real < 0, -1.0, 1.0)
-    guesses = _unit(answers.signals) + side * _unit(means)
-    variances = _worst_variances(answers.source, abs2(coefficients), mass, means, guesses)
+    side = np.where(np.vecdot(signals.T, means.T).real < 0, -1.0, 1.0)
+    guesses = _unit(signals) + side * _unit(means)
+    variances = _worst_variances(answers.source, parts.rows[0], mass, means, guesses)
     return Gradients(means, variances, 1.0 - keep.mean(axis=0))
 
 
@@ -181,12 +191,14 @@ def vouched(answers: Answers, gradients: Gradients, levels: Array) -> Certificat
     variances = np.where(np.isfinite(gradients.top_variances), np.maximum(gradients.top_variances, 0.0), np.inf)
     # The gradients of a signal of zero vanish, and the curvature with them.
     curvatures = np.maximum(CERTIFICATE.curvature * norms**2 * (least_curvature(signals) if paired else 1.0), _TINY)
-    allowed = CERTIFICATE.constant * np.sqrt(np.maximum(levels, 1.0 / m) * variances) / curvatures
-    outside = (offsets > allowed) & (offsets > CERTIFICATE.rounding * norms)
-    excess = np.where(outside, 1.0 - np.minimum(allowed, offsets) / np.maximum(offsets, _TINY), 0.0)
+    unit = CERTIFICATE.constant * np.sqrt(variances) / curvatures
+    allowed = unit * np.sqrt(np.maximum(levels, 1.0 / m))
+    room = unit * np.sqrt(np.maximum(np.maximum(levels, answers.assumed), 1.0 / m))
+    outside = (offsets > room) & (offsets > CERTIFICATE.rounding * norms)
+    excess = np.where(outside, 1.0 - np.minimum(room, offsets) / np.maximum(offsets, _TINY), 0.0)
     return Certificates(
         signals - excess * displacements,
-        (np.minimum(offsets, allowed) + CERTIFICATE.stated / CERTIFICATE.constant * allowed) / norms,
+        (np.minimum(offsets, room) + CERTIFICATE.stated / CERTIFICATE.constant * allowed) / norms,
         excess * offsets / norms,
         gradients,
     )

@@ -8,8 +8,8 @@ what large residuals ask, the same with strong samples held back, and what small
 
 How large chance makes such a gradient follows from the residuals themselves. The answer was fitted, which takes away from
 :math:`h w s` what it has in common with :math:`\psi s`: with κ the ratio of their mean slopes, the gradient is the sum of
-:math:`u_j a_j`, :math:`u_j = h w s - \kappa\, \psi s`, over independent samples, of energy :math:`n \sum_j |u_j|^2`
-(Hausman, 1978).
+:math:`u_j a_j`, :math:`u_j = h w s - \kappa\, \psi s`, over independent samples, of energy
+:math:`\sum_j |u_j|^2 \lVert a_j\rVert^2` (Hausman, 1978).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from robustphase.descend.likelihood_fit import LikelihoodFit
 from robustphase.likelihood import e_step
 from robustphase.likelihood.comparison import COMPARISON
 from robustphase.problem import Problem, kept, real_unknowns
-from robustphase.rows import adjoint
-from robustphase.rows.passes import abs2
-from robustphase.rows.source import Array
+from robustphase.rows import OperatorRows, RowSource, adjoint
+from robustphase.rows.passes import abs2, adjoint_block
+from robustphase.rows.source import Array, Parts
 
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -143,17 +143,34 @@ def asked_of(problem: Problem, fit: LikelihoodFit, weights: Array) -> Asked:
         steep = (slopes * held_back * energy).sum(axis=0)
         ratio = steep / unit / np.where(own_slopes == 0, np.inf, own_slopes)
         coefficients.append(values * held_back * s)
-        chance.append(abs2((values * held_back - ratio * own) * s).sum(axis=0))
+        chance.append(abs2((values * held_back - ratio * own) * s))
         steepness.append(steep)
-    gradient = adjoint(problem.source, np.hstack(coefficients))
+    gradient, by_chance = _gradient_and_chance(problem.source, np.hstack(coefficients), np.hstack(chance))
     found = abs2(gradient).sum(axis=0).reshape(len(ASKED), k)
     # The square of a shorter signal is no number.
     norms = np.maximum(np.linalg.norm(fit.state.signals, axis=0), _SHORTEST)
     return Asked(
-        found / np.maximum(problem.source.shape[1] * np.array(chance), _TINY),
+        found / np.maximum(by_chance.reshape(len(ASKED), k), _TINY),
         np.sqrt(found) * norms / np.maximum(np.abs(steepness), _TINY),
         unit / (2 * norms**2),
     )
+
+
+def _gradient_and_chance(source: RowSource, coefficients: Array, squares: Array) -> tuple[Array, Array]:
+    """``Σ_j c_j a_j``, shape (n, l), and the energies ``Σ_j |u_j|² ‖a_j‖²`` of chance, shape (l,), from ``|u|²``: one pass."""
+    if isinstance(source, OperatorRows):
+        # Its rows are never seen one by one; in the mean they have this energy.
+        return adjoint(source, coefficients), source.shape[1] * squares.sum(axis=0)
+
+    def kernel(block: Array, c: Array, u2: Array) -> Parts:
+        # Rows without a part in this may be too large to square.
+        with np.errstate(over="ignore", invalid="ignore"):
+            energies = np.vecdot(block, block).real.astype(np.float64)
+        energies = np.where(u2.any(axis=1), energies, 0.0)
+        return Parts(sums=(adjoint_block(block, c), energies @ u2))
+
+    gradient, chance = source.reduce(kernel, (coefficients, squares)).sums
+    return gradient, chance
 
 
 def shortest_half(values: Array) -> tuple[float, float]:

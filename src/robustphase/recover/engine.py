@@ -33,9 +33,10 @@ from robustphase.likelihood import GroupEvidence, NoiseModel, classify, compare,
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
 from robustphase.likelihood.laws import CurvedNoise
-from robustphase.problem import PROBLEM, Candidates, Grouping, Problem, kept, put_columns
+from robustphase.problem import KEPT, PROBLEM, Candidates, Grouping, Problem, kept, put_columns
 from robustphase.recover.contradiction import contradictions
 from robustphase.recover.law_engine import Answer, Detector, lawful_answer
+from robustphase.recover.law_groups import groups_under_law
 from robustphase.recover.second_opinion import second_opinions
 from robustphase.recover.selection import Selected, finalists, select
 from robustphase.rows import OperatorRows, project
@@ -135,7 +136,7 @@ class Recovery:
         Score of each sample and minus its derivative by the mean, where the noise depends on the signal (``noise`` is then
         a :class:`~robustphase.likelihood.laws.CurvedNoise`).
     shared : tuple of GroupEvidence or None
-        What was found of the groups of each grouping; None where all are good.
+        What was found of the groups of each grouping; None where they share nothing.
     unseen : ndarray of bool, shape (n,), optional
         Unknowns behind a linear operator that get so little energy that they stay near where they started.
     """
@@ -328,6 +329,10 @@ def _under_law(problem: Problem, found: Recovery, detector: Detector, run: _Run)
     lawful = lawful_answer(weighted, answer, detector, seed=run.seed)
     if lawful is None:
         return found
+    # What additive noise says of groups does not hold under another law.
+    shared = groups_under_law(weighted, lawful, detector)
+    if shared.bad:
+        lawful = lawful_answer(shared.applied_to(weighted), answer, detector, seed=run.seed) or lawful
     clean = np.clip(lawful.clean, 0.0, 1.0)
     run.history.note(lawful.noise.kind, found.converged.size, scale=float(lawful.noise.scales[0]))
     return replace(
@@ -344,8 +349,7 @@ def _under_law(problem: Problem, found: Recovery, detector: Detector, run: _Run)
         predictions=lawful.predictions,
         scores=lawful.scores,
         slopes=lawful.slopes,
-        # Strong rows have larger residuals under such a law, so even noise would make bad groups of them.
-        shared=(None,) * len(found.shared),
+        shared=shared.evidence,
     )
 
 
@@ -363,7 +367,7 @@ def _told(problem: Problem, evidence: tuple[GroupEvidence | None, ...]) -> Probl
     """The problem of some of the signals, with what all of them say of the groups."""
     weights = problem.weights
     for (codes, _), one in zip(problem.groupings, evidence, strict=True):
-        weights = weights if one is None else weights * one.weights[codes, np.newaxis]
+        weights = weights if one is None or not one.found else weights * one.used[codes, np.newaxis]
     return problem._replace(weights=weights)
 
 
@@ -376,6 +380,8 @@ def _joined_evidence(one: GroupEvidence | None, other: GroupEvidence | None) -> 
     """What two sets of signals say of the same groups: independent evidence."""
     if one is None or other is None:
         return one if other is None else other
+    if one.found != other.found:
+        return one if one.found else other
     # Odds of being bad multiply, and the share of bad groups that is in both of them counts once.
     logits = [np.log(np.maximum(1 - w, _TINY)) - np.log(np.maximum(w, _TINY)) for w in (one.weights, other.weights)]
     prior = float(np.median(logits[0] - one.log_odds))
@@ -383,11 +389,13 @@ def _joined_evidence(one: GroupEvidence | None, other: GroupEvidence | None) -> 
     sizes = one.sizes + other.sizes
     shares = one.sizes / np.maximum(sizes, 1)
     return GroupEvidence(
-        weights,
+        # Groups that were not found to be bad are not flagged.
+        weights if one.found else np.maximum(weights, KEPT),
         one.log_odds + other.log_odds,
         np.exp(shares * np.log(one.widths) + (1 - shares) * np.log(other.widths)),
         shares * one.bad_shares + (1 - shares) * other.bad_shares,
         sizes,
+        one.found,
     )
 
 

@@ -23,7 +23,9 @@ import numpy as np
 from robustphase.constants import budget, derived, numeric
 from robustphase.descend.candidate_steps import distinct_signals
 from robustphase.descend.law_fit import Effort, LawFit, fit_law
+from robustphase.descend.newton import relative_lengths
 from robustphase.initialise.law_start import law_start, shared_law_start
+from robustphase.likelihood.bad_classes import bad_classes
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.laws import (
     CurvedNoise,
@@ -31,12 +33,17 @@ from robustphase.likelihood.laws import (
     PoissonLaw,
     Readings,
     VarianceLaw,
-    bad_law,
     censored_law,
     marginal_law,
 )
 from robustphase.likelihood.noise_model import NOISE, NoiseModel
 from robustphase.problem import Problem, kept, real_unknowns, response_unit
+from robustphase.recover.doubtful_direction import (
+    doubtful_direction,
+    more_likely,
+    moved_beyond_chance,
+    without_the_largest,
+)
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 
@@ -65,6 +72,8 @@ class LawEngineOptions:
         1e-15, "relative difference from a whole number that is rounding: a few units in the last place"
     )
     numbers: int = budget(1 << 23, "numbers in an array of samples times signals: more signals are fitted in groups")
+    rounds: int = budget(12, "rounds in which signals, and shares and laws of bad counts, are fitted in turn")
+    steady: float = numeric(1e-3, "relative change of a signal between two of them at which they are over")
     apart: float = derived(0.1, "relative distance below which two candidates are the same")
     broad_columns: int = budget(8, "most signals that all get candidates of their own")
 
@@ -273,7 +282,7 @@ def _constant(problem: Problem) -> bool:
 
 
 def _fit_counts(problem: Problem, readings: Readings, answer: Answer, seed: int) -> tuple[LawFit, Readings]:
-    """The most likely candidate of each column, fitted to the end, twice: then the law of bad counts is known."""
+    """The most likely candidate of each column, fitted to the end in turn with shares and laws of bad counts."""
     p = problem.responses.shape[1]
     mixing = np.broadcast_to(problem.levels / 2, (p,))
     if p > LAW_ENGINE.broad_columns:
@@ -282,19 +291,57 @@ def _fit_counts(problem: Problem, readings: Readings, answer: Answer, seed: int)
         found = [_raced(problem, readings, answer, column, seed) for column in range(p)]
         signals, backgrounds = (np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
     fit = fit_law(problem, readings, PoissonLaw(mixing), signals, backgrounds)
-    doubts = (1 - fit.judged.clean) * readings.weights
+    fitted = _with_classes(problem, readings, fit)
+    return _looked_along(problem, readings, *fitted, seed) if p == 1 else fitted
+
+
+def _looked_along(
+    problem: Problem, readings: Readings, fit: LawFit, known: Readings, seed: int
+) -> tuple[LawFit, Readings]:
+    """The fit, or one with bad counts that know their grip on a doubtful direction, where that explains the counts better."""
+    grip = doubtful_direction(problem, fit, 0, seed=seed)
+    fewer = without_the_largest(known, grip.grips, float(problem.levels[0]))
+    # The share of bad ones is the largest: a smaller one would take those that are to be left out for good ones.
+    first = fit_law(problem, fewer, PoissonLaw(problem.levels), fit.signals, fit.backgrounds)
+    if not moved_beyond_chance(grip, fit, first):
+        return fit, known
+    other, found = _with_classes(problem, readings, first, np.abs(grip.grips)[:, np.newaxis])
+    return (other, found) if more_likely(fit, other, readings) else (fit, known)
+
+
+def _with_classes(
+    problem: Problem, readings: Readings, fit: LawFit, orders: Array | None = None
+) -> tuple[LawFit, Readings]:
+    """The fit with bad counts whose share and law depend on some order of the samples, both found in turn.
+
+    Without an order it is that of the energies.
+    """
     marginal = readings.bad
-    law = bad_law(marginal, readings.responses, doubts, counts=True)
+    steps, inner, _ = LAW_ENGINE.race[-1]
+    for _ in range(LAW_ENGINE.rounds):
+        order = abs2(fit.projections) if orders is None else orders
+        last, readings = fit, _classified(readings, marginal, fit, order)
+        fit = fit_law(problem, readings, fit.law, fit.signals, fit.backgrounds, Effort(steps, inner))
+        if (relative_lengths(fit.signals - last.signals, fit.signals) < LAW_ENGINE.steady).all():
+            break
+    return fit_law(problem, readings, fit.law, fit.signals, fit.backgrounds), readings
+
+
+def _classified(readings: Readings, marginal: Array, fit: LawFit, orders: Array) -> Readings:
+    """The readings with what a fit says of bad ones in each class of samples that are alike in some order."""
+    law, prone = bad_classes(readings.responses, marginal, 1 - fit.judged.clean, readings.weights, orders)
     if readings.censored is not None:
         law = np.where(readings.censored, marginal, law)
-    readings = readings._replace(bad=law)
-    return fit_law(problem, readings, fit.law, fit.signals, fit.backgrounds), readings
+    return readings._replace(bad=law, prone=prone)
 
 
 def _better_start(problem: Problem, readings: Readings, answer: Answer, seed: int) -> tuple[Array, Array]:
     """For every one of many columns the more likely of two candidates: one from common passes, and the additive answer."""
     law = PoissonLaw(problem.levels / 2)
     steps, inner, _ = LAW_ENGINE.race[-1]
+    if problem.paired and np.any(answer.signals, axis=0).all():
+        # A start along one direction never leaves the real numbers, in which the signal is not.
+        return answer.signals, np.maximum(answer.backgrounds, 0.0)
     shared = shared_law_start(problem, readings, law, seed=seed)
     first = fit_law(problem, readings, law, *shared, Effort(steps, inner))
     there = np.linalg.norm(answer.signals, axis=0) > 0
@@ -312,8 +359,10 @@ def _raced(problem: Problem, readings: Readings, answer: Answer, column: int, se
     mixing = one.levels / 2
     signals, backgrounds = law_start(one, read, PoissonLaw(mixing), seed=seed)
     if np.any(answer.signals[:, column]):
-        signals = np.hstack((answer.signals[:, chosen], signals))
-        backgrounds = np.concatenate((np.maximum(answer.backgrounds[chosen], 0.0), backgrounds))
+        # Starts along one direction never leave the real numbers, in which a complex signal is not.
+        others = 0 if problem.paired else backgrounds.size
+        signals = np.hstack((answer.signals[:, chosen], signals[:, :others]))
+        backgrounds = np.concatenate((np.maximum(answer.backgrounds[chosen], 0.0), backgrounds[:others]))
     for steps, inner, left in LAW_ENGINE.race:
         law = PoissonLaw(np.broadcast_to(mixing, backgrounds.shape))
         fit = fit_law(one, read, law, signals, backgrounds, Effort(steps, inner))
@@ -326,18 +375,26 @@ def _raced(problem: Problem, readings: Readings, answer: Answer, column: int, se
 
 
 def _dispersed_as_counts(problem: Problem, readings: Readings, fit: LawFit) -> bool:
-    """Whether the squared residuals of counts are their means on average, for most of the columns."""
+    """Whether the squared residuals of counts are their means, for most of the columns.
+
+    On average, and in either half of the means: a camera whose offset hides its gain is right on average alone. Bad counts that
+    are not noticed may all sit in one half.
+    """
     seen = fit.judged.clean * readings.weights
     if readings.censored is not None:
         seen = seen * ~readings.censored
-    mass = np.maximum(seen.sum(axis=0), 1.0)
     squares = (readings.responses - fit.means) ** 2 / fit.means
-    free = np.maximum(1 - real_unknowns(fit.signals) / mass, 0.5)
-    dispersion = (seen * squares).sum(axis=0) / mass / free
-    # (y − μ)²/μ has the variance 2 + 1/μ.
-    error = np.sqrt((seen * (2 + 1 / fit.means)).sum(axis=0) / mass / mass)
-    allowed = LAW_ENGINE.dispersion * problem.levels / 0.1 + LAW_ENGINE.deviations * error
-    return bool(np.mean(np.abs(dispersion - 1) <= allowed) > 0.5)
+    free = np.maximum(1 - real_unknowns(fit.signals) / np.maximum(seen.sum(axis=0), 1.0), 0.5)
+    larger = fit.means > np.median(fit.means, axis=0)
+    alike = np.ones(free.size, bool)
+    for part, unnoticed in ((seen, 1.0), (seen * larger, 2.0), (seen * ~larger, 2.0)):
+        mass = np.maximum(part.sum(axis=0), 1.0)
+        dispersion = (part * squares).sum(axis=0) / mass / free
+        # (y − μ)²/μ has the variance 2 + 1/μ.
+        error = np.sqrt((part * (2 + 1 / fit.means)).sum(axis=0) / mass / mass)
+        allowed = LAW_ENGINE.dispersion * unnoticed * problem.levels / 0.1 + LAW_ENGINE.deviations * error
+        alike &= np.abs(dispersion - 1) <= allowed
+    return bool(np.mean(alike) > 0.5)
 
 
 def _uneven(problem: Problem, answer: Answer) -> bool:

@@ -26,12 +26,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from robustphase.constants import budget, derived, empirical
+from robustphase.constants import budget, derived, empirical, numeric
 from robustphase.population import newton_step
+from robustphase.population.real_rows import least_curvature as least_paired_curvature
 from robustphase.problem import kept
 from robustphase.recover.rival_signal import Rival, find_rival
 from robustphase.rows import MemoryRows, OperatorRows, RowSource, rows_at
-from robustphase.rows.passes import abs2, adjoint_block, in_slices, project_block
+from robustphase.rows.passes import NUMBERS, abs2, adjoint_block, in_slices, project_block
 from robustphase.rows.source import Array, Parts
 
 _TINY = float(np.finfo(np.float64).tiny)
@@ -65,6 +66,7 @@ class FigureOptions:
         36.0,
         "steps of Lanczos' method for the least curvature of more unknowns, times the root of the rows per unknown",
     )
+    least_normal: float = numeric(1e-5, "curvatures below it are roundings: rows are taken in single precision")
 
 
 FIGURES = FigureOptions()
@@ -272,7 +274,10 @@ def _taken(fit: FittedSamples, rng: np.random.Generator) -> _Part:
     first_half = rng.random(positions.size) < 0.5
     order = np.concatenate((np.flatnonzero(first_half), np.flatnonzero(~first_half)))
     single = np.empty(rows.shape, np.complex64 if rows.dtype.kind == "c" else np.float32)
-    single[:] = rows[order]
+    # Some rows at a time: a reordered copy in double precision would be as large as the rows themselves.
+    step = max(1, NUMBERS // n)
+    for low in range(0, order.size, step):
+        single[low : low + step] = rows[order[low : low + step]]
     unkept = np.flatnonzero(~(kept(part.weights) & ~dropped[positions]).any(axis=1)[order])
     single[unkept[~(np.abs(single[unkept]).max(axis=1, initial=0.0) < LARGE)]] = 0
     return _Part(part, positions, usable, keep, first_half, order, single)
@@ -467,8 +472,10 @@ def _curvature(part: _Part, projections: Array, rows: Array, rng: np.random.Gene
 def least_curvature(rows: Array, projections: Array, signal: Array, rng: np.random.Generator) -> float:
     """Least eigenvalue of the mean of ``t tᵀ`` over what standard normal rows would give, with ``t = s a`` in the real unknowns.
 
-    The phase of a complex signal is free and does not count. Of many unknowns it is the least Ritz value, which is larger, of a
-    few steps of Lanczos' method; eigenvalues that stand alone, such as zero, show soon.
+    The phase of a complex signal is free and does not count. Behind real rows the imaginary part of a nearly real signal, in the
+    phase that makes it least, is known badly whatever the rows are (:mod:`robustphase.population.real_rows`), and rows are held
+    against standard normal ones there too. Of many unknowns it is the least Ritz value, which is larger, of a few steps of
+    Lanczos' method; eigenvalues that stand alone, such as zero, show soon.
 
     Parameters
     ----------
@@ -481,9 +488,12 @@ def least_curvature(rows: Array, projections: Array, signal: Array, rng: np.rand
     rng : numpy.random.Generator
         For a first guess.
     """
-    is_complex, n = np.iscomplexobj(rows), rows.shape[1]
+    is_complex, n = np.iscomplexobj(projections), rows.shape[1]
     unknowns, count = n * (2 if is_complex else 1), int(np.count_nonzero(projections))
-    if count <= unknowns:
+    normal = (0.5 if is_complex else 1.0) * (1 - min(unknowns / max(count, 1), 1.0) ** 0.5) ** 3
+    if is_complex and not np.iscomplexobj(rows):
+        normal *= float(least_paired_curvature(signal[:, np.newaxis])[0])
+    if count <= unknowns or normal < FIGURES.least_normal:
         return np.nan
     if unknowns <= FIGURES.curvature_exact:
         tangents = np.conj(projections)[:, np.newaxis] * rows
@@ -495,7 +505,6 @@ def least_curvature(rows: Array, projections: Array, signal: Array, rng: np.rand
         least = values[1] if is_complex and values.size > 1 else values[0]
     else:
         least = _least_ritz_value(rows, projections, 1j * signal if is_complex else None, rng) / count
-    normal = (0.5 if is_complex else 1.0) * (1 - (unknowns / count) ** 0.5) ** 3
     return float(max(least, 0.0) / normal)
 
 
@@ -503,9 +512,10 @@ def _least_ritz_value(rows: Array, projections: Array, free: Array | None, rng: 
     """The least Ritz value of ``v ↦ Σ Re(t·v) conj(t)`` with ``t = conj(s) a``, across a direction that is free."""
     basis: list[Array] = [] if free is None else [free]
     images: list[Array] = []
-    unknowns = rows.shape[1] * (2 if np.iscomplexobj(rows) else 1)
+    unknowns = rows.shape[1] * (1 if free is None else 2)
     depth = int(np.ceil(FIGURES.curvature_depth * np.sqrt(unknowns / np.count_nonzero(projections))))
-    vector = _random_directions(rows.shape[1], 1, rows.dtype, rng)[:, 0]
+    number = rows.dtype if free is None else np.result_type(rows.dtype, np.complex64)
+    vector = _random_directions(rows.shape[1], 1, number, rng)[:, 0]
     for _ in range(depth):
         for earlier in basis * 2:
             vector = vector - earlier * np.vdot(earlier, vector).real

@@ -78,6 +78,8 @@ class BlockedRows(RowSource):
     def _stretches(self, count: int, pairing: int) -> list[tuple[int, int]]:
         """Cut ``count`` rows into one contiguous stretch per thread; static, so that results repeat exactly."""
         threads = min(self._thread_count(count, pairing), max(1, count))
+        if threads == 1:
+            return [(0, count)]
         edges = np.linspace(0, count, threads + 1).astype(int)
         return [(int(low), int(high)) for low, high in pairwise(edges)]
 
