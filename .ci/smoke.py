@@ -17,7 +17,7 @@ import numpy as np
 import robustphase as rp
 from robustphase.cli import main as command_line
 
-EXTRAS = ("h5py", "zarr", "pyarrow", "dask", "distributed", "cloudpickle", "click", "rich")
+EXTRAS = ("h5py", "zarr", "pyarrow", "dask", "distributed", "cloudpickle", "click", "rich", "matplotlib", "jinja2")
 
 
 def the_installed_wheel_is_tested_with_these_versions(requirements: Path) -> None:
@@ -52,7 +52,7 @@ def a_signal_is_recovered_and_bad_samples_are_flagged() -> None:
 
 
 def samples_go_to_a_file_and_a_long_fit_can_be_interrupted(folder: Path) -> None:
-    """The npz format, checkpoints and the report need no extra."""
+    """The npz format, checkpoints and result files need no extra."""
     world = rp.simulate.make_world(n=5, m=400, contamination=0.1, attack="decoy", seed=0)
     rp.files.save_samples(folder / "data.npz", world.A, world.y)
     model = rp.RobustPhaseRetrieval(contamination=0.1)
@@ -71,10 +71,18 @@ def a_missing_extra_says_how_to_install_it(folder: Path) -> None:
         check_advice(lambda path=folder / name: rp.files.save_samples(path, A, y), extra)
         assert not (folder / name).exists()
     check_advice(lambda: rp.rows.DaskRows(A), "dask")
+    model = rp.RobustPhaseRetrieval().fit(*_small())
+    check_advice(lambda: rp.plot.history(model), "plot")
+    check_advice(lambda: rp.report.render_report(rp.report.FitDiagnostics.of(model, *_small())), "report")
     said = io.StringIO()
     with contextlib.redirect_stderr(said):
         assert command_line(["demo"]) == 1
     assert "pip install 'robustphase[cli]'" in said.getvalue(), said.getvalue()
+
+
+def _small() -> tuple[np.ndarray, np.ndarray]:
+    world = rp.simulate.make_world(n=3, m=200, contamination=0.0, attack="none", seed=0)
+    return world.A, world.y
 
 
 def check_advice(call: Callable[[], object], extra: str) -> None:

@@ -20,9 +20,9 @@ from scipy.sparse.linalg import LinearOperator
 from sklearn.exceptions import ConvergenceWarning
 
 import robustphase as rp
+from benchmarks.pictures import encode_png, grey_levels
 from benchmarks.stamp import stamped
 from robustphase.cli.demo_data import grin, sailing_boat
-from robustphase.report.png import encode_png, grey_levels
 
 SIDE, MASKS, SEED = 256, 12, 7000
 #: Share of readings replaced, by uniform numbers up to this many mean readings; and standard deviation of the noise, Student

@@ -15,12 +15,12 @@ from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
+from robustphase.report.png import encode_png, grey_levels
 from sklearn.exceptions import ConvergenceWarning
 
 import robustphase as rp
 from benchmarks.stamp import stamped
 from robustphase.atomic import write_text, writing
-from robustphase.report.png import encode_png, grey_levels
 
 SIDE, MIRRORS, PATTERNS, SEED = 6, 256, 2048, 50
 #: Mean reading above the offset, steps per electron, read noise and offset of an 8-bit camera; readings end at 255.

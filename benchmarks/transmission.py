@@ -17,10 +17,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 import robustphase as rp
+from benchmarks.pictures import encode_png, grey_levels
 from benchmarks.stamp import stamped
 from robustphase.atomic import write_text, writing
 from robustphase.report.charts import Series, histogram_chart, scatter_chart, standalone_svg
-from robustphase.report.png import encode_png, grey_levels
 
 SIDE, MODES, PATTERNS, SEED = 16, 64, 1536, 40
 #: Photoelectrons of a mean reading in the middle of the camera, of the read noise (standard deviation), and of saturation.

@@ -48,7 +48,8 @@ MAY_TOUCH = {
     "files": {"rows"},
     # The rooms on top use what every user has.
     "experiments": PUBLIC,
-    "report": PUBLIC | {"files", "experiments"},
+    "plot": {"population", "rows"},
+    "report": PUBLIC | {"files", "experiments", "plot"},
     "cli": PUBLIC | {"files", "experiments", "report"},
 }
 #: Rooms that may ``import robustphase`` itself: it opens them later, on demand.

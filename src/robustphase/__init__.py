@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from robustphase import baselines, experiments, files, paper, population, report, rows, simulate, testing
+    from robustphase import baselines, experiments, files, paper, plot, population, report, rows, simulate, testing
     from robustphase.estimator import RobustPhaseRetrieval
     from robustphase.experiments import plan
     from robustphase.initialise import spectral_init
@@ -35,6 +35,7 @@ __all__ = [
     "leading_eigenvector",
     "paper",
     "plan",
+    "plot",
     "population",
     "report",
     "robust_covariance",
@@ -62,7 +63,7 @@ _HOMES = {
 }
 #: Modules offered here.
 _MODULES = frozenset(
-    {"baselines", "experiments", "files", "paper", "population", "report", "rows", "simulate", "testing"}
+    {"baselines", "experiments", "files", "paper", "plot", "population", "report", "rows", "simulate", "testing"}
 )
 #: Rooms that are not offered by name, but are attributes of the package as any imported subpackage is.
 _ROOMS = frozenset(

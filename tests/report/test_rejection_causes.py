@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import robustphase as rp
+from robustphase.plot.samples import CAUSES
 from robustphase.report import FitDiagnostics
-from robustphase.report.rejection_causes import CAUSES, counts, crowded_stretches, rejection_causes, worst_samples
+from robustphase.report.rejection_causes import counts, crowded_stretches, rejection_causes, worst_samples
 
 
 def test_every_bad_sample_is_rejected_for_what_was_done_to_it(diagnostics, spoilt):

@@ -21,7 +21,7 @@ from robustphase.cli.outputs import check_writable, note_written
 from robustphase.cli.terminal import Screen, screen, shown, side_by_side
 from robustphase.experiments.oracle import oracle_least_squares
 from robustphase.formatting import number
-from robustphase.report import FitDiagnostics, write_report
+from robustphase.report import FitDiagnostics, require_report, write_report
 
 OURS, ORACLE = "robustphase", "oracle"
 #: The rivals, and where a limit keeps the demo short: on clean data of this size SciPy needs 20 evaluations,
@@ -75,6 +75,7 @@ def demo(report: Path, seed: int, quiet: bool, debug: bool) -> None:
     tenth of the samples, covariates and responses, so that they show another picture. Our method and the best
     baselines see the same data; the last row is least squares told which samples are clean.
     """
+    require_report()
     check_writable(report)
     see = screen()
     world = forged_world(seed)

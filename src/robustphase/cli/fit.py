@@ -59,7 +59,7 @@ from robustphase.files import (
 )
 from robustphase.files.checkpoint import MOST_WAITING, PROBLEM
 from robustphase.formatting import in_bytes, number
-from robustphase.report import FitDiagnostics, save_result, write_report
+from robustphase.report import FitDiagnostics, require_report, save_result, write_report
 
 INPUT, ASSUME, HOW, OUTPUT, LONG = "Input", "What to assume", "How to compute", "Output", "Long runs"
 #: Covariates of fewer bytes are fitted before anybody has read an estimate: 256 MiB.
@@ -126,6 +126,8 @@ class FitRequest:
             if isinstance(path, Path):
                 check_distinct(**{name: path, **outputs})
                 check_outside(path, **outputs)
+        if self.report is not None:
+            require_report()  # before the hours of a fit, not after them
         for path in (self.result, self.report, self.flagged):
             if path is not None:
                 check_writable(path)

@@ -2,7 +2,8 @@
 
 Three steps, each usable alone. :class:`FitDiagnostics` collects what a fit has to show for itself, and fits nothing again;
 :func:`save_result` and :func:`load_result` keep it in an ``.npz`` file; :func:`write_report` turns it into one self-contained
-HTML file. The charts (``charts``) are plain SVG and serve other pages too.
+HTML file, with the plots of :mod:`robustphase.plot` (``pip install 'robustphase[report]'``). The charts (``charts``) are plain
+SVG and serve other pages too.
 """
 
 from robustphase.report.charts import (
@@ -15,7 +16,7 @@ from robustphase.report.charts import (
     standalone_svg,
 )
 from robustphase.report.diagnostics import FitDiagnostics
-from robustphase.report.page import render_report, write_report
+from robustphase.report.page import render_report, require_report, write_report
 from robustphase.report.results import ResultFileError, load_result, save_result
 
 #: The earlier name of :class:`FitDiagnostics`.
@@ -32,6 +33,7 @@ __all__ = [
     "line_chart",
     "load_result",
     "render_report",
+    "require_report",
     "save_result",
     "scatter_chart",
     "standalone_svg",

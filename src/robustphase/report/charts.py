@@ -1,34 +1,34 @@
-"""Charts as SVG text, without JavaScript, in colours that follow the page.
+"""Charts of any data as SVG text, in colours that follow the page: lines, points, histograms, bars and pictures.
 
-Five forms: lines, scattered points, histograms, bars and pictures. Each is a function from arrays to one ``<svg>`` element;
-its colours are CSS variables, so the page around it decides on light or dark, and :func:`standalone_svg` makes a file of it
-that stands alone. Values that cannot be drawn (NaN, infinities, zero on a logarithmic axis) are left out and counted in a
-note, and so are points beyond what an eye can tell apart: at most 3000 marks are drawn, the same ones on every run.
+Each is a function from arrays to one ``<svg>`` element, drawn by matplotlib (extra ``report``); :func:`standalone_svg` makes
+a file of it that stands alone. Values that cannot be drawn (NaN, infinities, zero on a logarithmic axis) are left out and counted
+in a note, and so are points beyond what an eye can tell apart: at most 3000 marks are drawn, the same ones on every run.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robustphase.report.axes import SIDE, Axes, Key, Scale, build_axes, colour_class, dash, header, svg, text
-from robustphase.report.downsampling import MOST, budgets, chosen_points, chosen_vertices
-from robustphase.report.png import data_uri, grey_levels
-from robustphase.report.style import CHART_CSS, palette_css
-from robustphase.report.svg import number, points, short_number, shortened, tag, text_width
-from robustphase.report.ticks import Axis, domain, drawable
+from robustphase.plot.axes import Axes, axes_or_new, drawable, legend, logarithmic, plain
+from robustphase.plot.downsampling import MOST, budgets, chosen_points, chosen_vertices
+from robustphase.plot.palette import GREY, INK, MARKS
+from robustphase.report.figures import inline_svg
+from robustphase.report.words import short_number
 
 Array = NDArray[Any]
 Style = Literal["line", "points", "both"]
 Range = tuple[float, float]
 
-#: Point sizes: large while there are few.
-_LARGE, _SMALL, _FEW = 5.0, 3.0, 60
+#: Colours and marks of series, in order; further ones begin again, with another dash.
+SERIES = [MARKS[name] for name in ("kept", "residual", "truth", "norm", "direction", "nonfinite", "model", "start")]
+DASHES = ("-", "--", ":", "-.")
 #: Margin of a chart that stands alone.
 _MARGIN = 10
 _VIEW = re.compile(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"')
@@ -56,20 +56,6 @@ class Series:
     low: Array | None = None
     high: Array | None = None
     style: Style = "line"
-
-
-@dataclass(frozen=True, eq=False)
-class _Drawn:
-    """A series as far as it can be drawn."""
-
-    name: str
-    index: int
-    style: Style
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    low: NDArray[np.float64] | None
-    high: NDArray[np.float64] | None
-    dashes: str | None
 
 
 def line_chart(
@@ -108,25 +94,23 @@ def line_chart(
     str
         One ``<svg>`` element.
     """
-    drawn, notes = _drawable(series, log_x, log_y, x_range, y_range)
-    notes += [note] if note else []
-    x_low, x_high = x_range or domain(_joined([d.x for d in drawn]), log=log_x)
-    tall = [part for d in drawn for part in (d.y, d.low, d.high) if part is not None]
-    y_low, y_high = y_range or domain(_joined(tall), log=log_y)
-    keys = [Key(d.name, d.index, d.style, d.dashes) for d in drawn]
-    axes = build_axes(
-        title,
-        Scale(x_low, x_high, log_x, x_label),
-        Scale(y_low, y_high, log_y, y_label),
-        keys if len(keys) > 1 else [],
-        notes,
-        width,
-        height,
-    )
-    # Bands first, so that no line is hidden behind the band of another.
-    large = max((d.x.size for d in drawn), default=0) <= _FEW
-    body = "".join(_band(d, axes) for d in drawn) + "".join(_marks(d, axes, large) for d in drawn)
-    return svg(axes.markup + body, title, _summary(drawn, x_label, y_label, notes), width, height)
+    parts, notes = _cleaned(series, (log_x, log_y), (x_range, y_range))
+    parts, fewer = _thinned(parts)
+    notes = [*notes, *fewer, *([note] if note else [])]
+
+    def draw(ax: Axes) -> None:
+        axes_or_new(ax)
+        for index, one in enumerate(parts):
+            _draw_series(ax, index, one)
+        for axis, log, shown in ((ax.xaxis, log_x, x_range), (ax.yaxis, log_y, y_range)):
+            if log:
+                logarithmic(axis)
+            if shown is not None:
+                (ax.set_xlim if axis is ax.xaxis else ax.set_ylim)(*shown)
+        _label(ax, title, x_label, y_label, notes)
+        legend(ax)
+
+    return inline_svg(draw, title, _summary(parts, x_label, y_label, notes), size=(width, height))
 
 
 def scatter_chart(
@@ -186,7 +170,7 @@ def histogram_chart(
     x_range : (float, float), optional
         What to show; values outside are counted in a note. Default: everything.
     curves : sequence of Series
-        Lines on top, in units of counts per bin; `bin_width` helps to scale a density.
+        Lines on top, in units of counts per bin.
     log_y : bool, default=False
         Logarithmic counts, for tails.
     width, height : float
@@ -197,36 +181,36 @@ def histogram_chart(
     str
         One ``<svg>`` element.
     """
-    clean = [(name, _finite(values)) for name, values in groups]
-    low, high = x_range or domain(_joined([values for _, values in clean]))
+    flat = [(name, np.asarray(values, np.float64).ravel()) for name, values in groups]
+    clean = [(name, values[drawable(values)]) for name, values in flat]
+    together = np.concatenate([values for _, values in clean]) if clean else np.empty(0)
+    low, high = x_range or (float(together.min(initial=np.inf)), float(together.max(initial=-np.inf)))
+    if not low < high:
+        low, high = (low - 0.5, high + 0.5) if np.isfinite(low) else (0.0, 1.0)
     edges = np.linspace(low, high, bins + 1)
-    counts = [np.histogram(values, edges)[0].astype(np.float64) for _, values in clean]
-    notes = _histogram_notes(groups, clean, low, high)
-    tops = _joined([*counts, *(np.asarray(curve.y, np.float64) for curve in curves)])
-    floor, top = (0.5, max(2.0 * float(tops.max(initial=1.0)), 2.0)) if log_y else domain(tops, from_zero=True)
-    drawn, _ = _drawable(curves, False, log_y, (low, high), (floor, top))
-    drawn = [replace(curve, index=len(clean) + i) for i, curve in enumerate(drawn)]
-    keys = [Key(name, i, "bar" if i == 0 else "line") for i, (name, _) in enumerate(clean)]
-    keys += [Key(curve.name, curve.index, curve.style, curve.dashes) for curve in drawn]
-    axes = build_axes(
-        title,
-        Scale(low, high, False, x_label),
-        Scale(floor, top, log_y, y_label),
-        keys if len(keys) > 1 else [],
-        notes,
-        width,
-        height,
-    )
-    body = "".join(_outline(i, np.maximum(count, floor), edges, axes) for i, count in enumerate(counts))
-    body += "".join(_band(curve, axes) + _marks(curve, axes) for curve in drawn)
-    parts = [f"{name}: {values.size} values" for name, values in clean]
-    summary = f"Histogram of {x_label}. " + "; ".join([*parts, *notes])
-    return svg(axes.markup + body, title, summary, width, height)
+    counts = [np.histogram(values, edges)[0] for _, values in clean]
+    lost = sum(values.size for _, values in flat) - together.size
+    notes = [f"Too large or missing, so not shown: {_count(lost)}."] if lost else []
+    outside = [(name, int(((values < low) | (values > high)).sum())) for name, values in clean]
+    if any(count for _, count in outside):
+        notes.append("Beyond the range shown: " + ", ".join(f"{n:,} {name}".strip() for name, n in outside if n) + ".")
 
+    def draw(ax: Axes) -> None:
+        axes_or_new(ax)
+        for index, ((name, _), count) in enumerate(zip(clean, counts, strict=True)):
+            look = {"fill": True, "alpha": 0.42} if index == 0 else {"linewidth": 1.5}
+            ax.stairs(count, edges, color=SERIES[index % len(SERIES)].colour, label=_name(name), **look)
+        for index, curve in enumerate(curves, start=len(clean)):
+            _draw_series(ax, index, curve)
+        if log_y and any(count.any() for count in counts):
+            logarithmic(ax.yaxis)
+            ax.set_ylim(0.5, None)
+        ax.set_xlim(low, high)
+        _label(ax, title, x_label, y_label, notes)
+        legend(ax)
 
-def bin_width(x_range: Range, bins: int) -> float:
-    """Width of a histogram's bins: a density times the count and this is the expected count per bin."""
-    return (x_range[1] - x_range[0]) / bins
+    said = "; ".join([*(f"{name}: {values.size} values" for name, values in clean), *notes])
+    return inline_svg(draw, title, f"Histogram of {x_label}. {said}", size=(width, height))
 
 
 def bar_chart(
@@ -243,7 +227,7 @@ def bar_chart(
     width: float = 640,
     row_height: float = 24,
 ) -> str:
-    """Horizontal bars, one per label, with their values written at the end.
+    """Horizontal bars, one per label, with their values beside them; dots on a logarithmic scale, where bars have no beginning.
 
     Parameters
     ----------
@@ -258,7 +242,7 @@ def bar_chart(
     formatted : sequence of str, optional
         How to write the values. Default: whole numbers in full, others with three digits.
     log : bool, default=False
-        Logarithmic scale. Bars then begin at the left edge, which is not zero; only their ends can be compared.
+        Logarithmic scale.
     highlight : sequence of int, optional
         Bars in the accent colour; the others are grey. Default: all of them.
     width, row_height : float
@@ -272,37 +256,31 @@ def bar_chart(
     lengths = np.asarray(values, np.float64)
     if len(labels) != lengths.size:
         raise ValueError(f"{len(labels)} labels for {lengths.size} bars; each bar needs exactly one.")
-    ends = [np.asarray(end, np.float64) for end in (low, high) if end is not None]
     written = [short_number(value) for value in lengths.tolist()] if formatted is None else list(formatted)
-    names = [shortened(str(label), 0.45 * width) for label in labels]
-    heading, top = header(title, [], width)
-    margin = 16 + max((text_width(name) for name in names), default=0.0)
-    room = 12 + max((text_width(label) for label in written), default=0.0)
-    first, last = domain(_joined([lengths, *ends]), log=log, from_zero=not log)
-    axis = Axis(first, last, margin, max(width - room, margin + 20), log)
-    base = axis.start if log else axis.at(0.0)
     seen = drawable(lengths, log=log)
-    parts = [heading]
-    for i, (name, value, label) in enumerate(zip(names, lengths.tolist(), written, strict=True)):
-        middle = top + (i + 0.5) * row_height
-        colour = 0 if highlight is None or i in highlight else 7
-        parts.append(text("rp-ink", margin - 8, middle + 4, name, anchor="end"))
-        end = axis.at(value) if seen[i] else base
-        if seen[i]:
-            x, w = min(base, end), max(abs(end - base), 1.0)
-            parts.append(
-                _rectangle(f"rp-solid {colour_class(colour)}", x, middle - 0.32 * row_height, w, 0.64 * row_height)
-            )
-        reach = max(base, end)
-        if low is not None and high is not None and seen[i]:
-            a, b = axis(np.array([ends[0][i], ends[1][i]])).tolist()
-            parts.append(f'<path class="rp-whisker" d="M{number(a)} {number(middle)}H{number(b)}"/>')
-            reach = max(reach, b)
-        parts.append(text("", reach + 6, middle + 4, label))
-    height = top + len(names) * row_height + 26
-    parts.append(text("", margin, height - 10, shortened(value_label, width - margin - SIDE)))
+
+    def draw(ax: Axes) -> None:
+        axes_or_new(ax)
+        ax.grid(False, axis="y")
+        for place in np.flatnonzero(seen).tolist():
+            mark = MARKS["kept" if highlight is None or place in highlight else "start"]
+            if log:
+                ax.plot(
+                    [lengths[place]], [place], linestyle="none", marker=mark.marker, markersize=8, color=mark.colour
+                )
+            else:
+                ax.barh([place], [lengths[place]], height=0.6, color=mark.colour, alpha=0.85)
+            if low is not None and high is not None:
+                ax.hlines(place, low[place], high[place], color=INK, linewidth=1.2)
+        if log and seen.any():
+            logarithmic(ax.xaxis)
+        names = [f"{label}: {said}" for label, said in zip(labels, written, strict=True)]
+        ax.set_yticks(range(len(names)), [plain(name) for name in names])
+        ax.set_ylim(len(names) - 0.4, -0.6)
+        _label(ax, title, value_label, "", [])
+
     summary = "; ".join(f"{name}: {label}" for name, label in zip(labels, written, strict=True))
-    return svg("".join(parts), title, f"{value_label}. {summary}", width, height)
+    return inline_svg(draw, title, f"{value_label}. {summary}", size=(width, 80 + row_height * len(labels)))
 
 
 def image_chart(
@@ -334,30 +312,27 @@ def image_chart(
     str
         One ``<svg>`` element.
     """
-    picture = np.asarray(array, np.float64)
-    if picture.ndim != 2 or 0 in picture.shape:
+    values = np.asarray(array, np.float64)
+    if values.ndim != 2 or 0 in values.shape:
         raise ValueError(f"a picture needs two dimensions, got an array of shape {np.shape(array)}.")
-    finite = _finite(picture)
+    finite = values[drawable(values)]
     black = float(finite.min(initial=np.inf)) if low is None else low
     white = float(finite.max(initial=-np.inf)) if high is None else high
     if not np.isfinite(black) or not np.isfinite(white):
         black, white = 0.0, 1.0
     said = f"black {short_number(black)}, white {short_number(white)}" if note is None else note
-    heading, top = header(title, [], width)
-    side = width - 2 * SIDE
-    tall = side * picture.shape[0] / picture.shape[1]
-    image = tag(
-        "image",
-        href=data_uri(grey_levels(picture, black, white)),
-        x=SIDE,
-        y=float(top),
-        width=float(side),
-        height=float(tall),
-        preserveAspectRatio="none",
-    )
-    body = heading + image + (text("rp-note", SIDE, top + tall + 16, shortened(said, side, 11.0)) if said else "")
-    size = f"{picture.shape[0]} × {picture.shape[1]} picture"
-    return svg(body, title, f"{size}. {said}", width, top + tall + (24 if said else 8), widest=1.0)
+
+    def draw(ax: Axes) -> None:
+        axes_or_new(ax)
+        ax.imshow(np.where(drawable(values), values, np.nan), cmap=GREY, vmin=black, vmax=white, interpolation="none")
+        ax.grid(False)
+        for spine in ax.spines.values():
+            spine.set_visible(False)
+        ax.set(xticks=[], yticks=[])
+        _label(ax, title, said, "", [])
+
+    size = f"{values.shape[0]} × {values.shape[1]} picture"
+    return inline_svg(draw, title, f"{size}. {said}", size=(width, width * values.shape[0] / values.shape[1] + 40))
 
 
 def standalone_svg(chart: str) -> str:
@@ -366,20 +341,20 @@ def standalone_svg(chart: str) -> str:
     size = _VIEW.search(opening)
     if size is None:
         raise ValueError("standalone_svg needs a chart that one of the functions of this module made.")
-    width, height = float(size[1]), float(size[2])
-    box = f"{-_MARGIN} {-_MARGIN} {number(width + 2 * _MARGIN)} {number(height + 2 * _MARGIN)}"
-    opening = opening.replace(size[0], f'viewBox="{box}"')
-    style = tag("style", palette_css("svg") + CHART_CSS)
+    width, height = (float(side) + 2 * _MARGIN for side in size.groups())
+    opening = opening.replace(size[0], f'viewBox="{-_MARGIN} {-_MARGIN} {width:g} {height:g}"')
+    sheet = files("robustphase.report").joinpath("style.css").read_text("utf-8")
+    style = sheet[: sheet.index("figcaption")].replace(":root", "svg")
     ground = f'<rect x="{-_MARGIN}" y="{-_MARGIN}" width="100%" height="100%" style="fill:var(--rp-paper)"/>'
-    return f"{opening}>{style}{ground}{rest}\n"
+    return f"{opening}><style>{style}</style>{ground}{rest}\n"
 
 
-def _drawable(
-    series: Sequence[Series], log_x: bool, log_y: bool, x_range: Range | None, y_range: Range | None
-) -> tuple[list[_Drawn], list[str]]:
-    """What can be drawn of each series, downsampled, and what was left out."""
-    drawn, outside, impossible = [], 0, 0
-    for index, one in enumerate(series):
+def _cleaned(
+    series: Sequence[Series], logs: tuple[bool, bool], ranges: tuple[Range | None, Range | None]
+) -> tuple[list[Series], list[str]]:
+    """Series without what cannot be drawn, and how much that was."""
+    parts, impossible, outside = [], 0, 0
+    for one in series:
         x, y = (np.asarray(values, np.float64).ravel() for values in (one.x, one.y))
         if x.size != y.size:
             raise ValueError(
@@ -388,137 +363,81 @@ def _drawable(
         bands = [None if part is None else np.asarray(part, np.float64).ravel() for part in (one.low, one.high)]
         if any(band is not None and band.size != x.size for band in bands):
             raise ValueError(f"the band of series {one.name!r} must have {x.size} values, one for every x.")
-        possible = drawable(x, log=log_x) & drawable(y, log=log_y)
-        within = possible & _inside(x, x_range) & _inside(y, y_range)
+        possible = drawable(x, log=logs[0]) & drawable(y, log=logs[1])
+        within = possible & _inside(x, ranges[0]) & _inside(y, ranges[1])
         impossible += int((~possible & ~(np.isnan(x) | np.isnan(y))).sum())
         outside += int((possible & ~within).sum())
-        low, high = bands
-        if low is not None and high is not None:
-            # A band that leaves a logarithmic axis ends with the data, at the lowest value drawn.
-            least = float(y[within].min(initial=np.inf)) if log_y else -np.inf
-            low = np.where((low > 0) | (not log_y), low, least)
-            if y_range is not None:
-                low, high = np.clip(low, *y_range), np.clip(high, *y_range)
-        if one.style == "points":
-            x, y = x[within], y[within]
-            low, high = (None if band is None else band[within] for band in (low, high))
-        else:
-            y = np.where(within, y, np.nan)
-        drawn.append(_Drawn(one.name, index, one.style, x, y, low, high, dash(index)))
-    notes = []
-    if impossible:
-        why = "Too large or not positive" if log_x or log_y else "Too large"
-        notes.append(f"{why}, so not shown: {_count(impossible, 'value')}.")
-    if outside:
-        notes.append(f"Beyond the range shown: {_count(outside, 'value')}.")
-    downsampled, said = _downsampled(drawn)
-    return downsampled, notes + said
+        # A band that leaves a logarithmic axis ends with the data, at the lowest value drawn.
+        least = float(y[within].min(initial=np.inf)) if logs[1] else -np.inf
+        low, high = (None if band is None else np.where(drawable(band, log=logs[1]), band, y) for band in bands)
+        low = None if low is None or bands[0] is None else np.where(bands[0] > 0, low, least) if logs[1] else low
+        parts.append(Series(one.name, np.where(within, x, np.nan), np.where(within, y, np.nan), low, high, one.style))
+    why = "Too large or not positive" if any(logs) else "Too large"
+    notes = [f"{why}, so not shown: {_count(impossible)}."] if impossible else []
+    return parts, notes + ([f"Beyond the range shown: {_count(outside)}."] if outside else [])
 
 
-def _downsampled(drawn: list[_Drawn]) -> tuple[list[_Drawn], list[str]]:
-    counts = [d.x.size for d in drawn]
+def _thinned(parts: list[Series]) -> tuple[list[Series], list[str]]:
+    counts = [part.x.size for part in parts]
     if sum(counts) <= MOST:
-        return drawn, []
+        return parts, []
     result = []
-    for d, most in zip(drawn, budgets(counts), strict=True):
-        chosen = chosen_points(d.x.size, most) if d.style == "points" else chosen_vertices(d.y, most)
-        low, high = (None if band is None else band[chosen] for band in (d.low, d.high))
-        result.append(replace(d, x=d.x[chosen], y=d.y[chosen], low=low, high=high))
-    shown = sum(d.x.size for d in result)
-    fewer = [d.style == "points" for d, r in zip(drawn, result, strict=True) if r.x.size < d.x.size]
+    for part, most in zip(parts, budgets(counts), strict=True):
+        chosen = chosen_points(part.x.size, most) if part.style == "points" else chosen_vertices(part.y, most)
+        low, high = (None if band is None else band[chosen] for band in (part.low, part.high))
+        result.append(Series(part.name, part.x[chosen], part.y[chosen], low, high, part.style))
+    fewer = [part.style == "points" for part, less in zip(parts, result, strict=True) if less.x.size < part.x.size]
     how = "chosen at random" if all(fewer) else "peaks kept" if not any(fewer) else "at random, peaks of lines kept"
-    return result, [f"{shown:,} of {sum(counts):,} points drawn, {how}."]
+    return result, [f"{sum(part.x.size for part in result):,} of {sum(counts):,} points drawn, {how}."]
 
 
-def _marks(d: _Drawn, axes: Axes, large: bool = False) -> str:
-    colour, seen = colour_class(d.index), np.isfinite(d.y)
-    x, y = axes.x(np.where(seen, d.x, axes.x.low)), axes.y(np.where(seen, d.y, axes.y.low))
-    parts = []
-    if d.style != "points":
-        paths = "".join("M" + "L".join(points(x[run], y[run])) for run in _runs(seen))
-        parts.append(tag("path", class_=f"rp-line {colour}", stroke_dasharray=d.dashes, d=paths))
-    if d.style != "line":
-        dots = "".join(f"M{pair}h0" for pair in points(x[seen], y[seen]))
-        size, opacity = (_LARGE, "1") if large else (_SMALL, "0.55")
-        parts.append(tag("path", class_=f"rp-points {colour}", stroke_width=size, stroke_opacity=opacity, d=dots))
-    return "".join(parts)
+def _draw_series(ax: Axes, index: int, one: Series) -> None:
+    mark, dash = SERIES[index % len(SERIES)], DASHES[index // len(SERIES) % len(DASHES)]
+    if one.low is not None and one.high is not None:
+        if one.style == "points":
+            ax.vlines(one.x, one.low, one.high, color=mark.colour, linewidth=1.5)
+        else:
+            ax.fill_between(one.x, one.low, one.high, color=mark.colour, alpha=0.2, linewidth=0)
+    few = one.x.size <= 60
+    ax.plot(
+        one.x,
+        one.y,
+        color=mark.colour,
+        linestyle="none" if one.style == "points" else dash,
+        linewidth=1.6,
+        marker=None if one.style == "line" else mark.marker,
+        markersize=5 if few else 3,
+        markeredgewidth=1.0 if mark.marker in "x+" else 0.0,
+        alpha=1.0 if few or one.style != "points" else 0.6,
+        label=_name(one.name),
+    )
 
 
-def _band(d: _Drawn, axes: Axes) -> str:
-    if d.low is None or d.high is None:
-        return ""
-    seen = np.isfinite(d.y) & np.isfinite(d.low) & np.isfinite(d.high)
-    x = axes.x(np.where(seen, d.x, axes.x.low))
-    low, high = (axes.y(np.where(seen, band, axes.y.low)) for band in (d.low, d.high))
-    colour = colour_class(d.index)
-    if d.style == "points":
-        bars = zip(x[seen].tolist(), low[seen].tolist(), high[seen].tolist(), strict=True)
-        path = "".join(f"M{number(a)} {number(b)}V{number(c)}" for a, b, c in bars)
-        return tag("path", class_=f"rp-line {colour}", d=path)
-    shapes = []
-    for run in _runs(seen):
-        outline = points(np.concatenate((x[run], x[run][::-1])), np.concatenate((high[run], low[run][::-1])))
-        shapes.append("M" + "L".join(outline) + "Z")
-    return tag("path", class_=f"rp-band {colour}", d="".join(shapes))
+def _label(ax: Axes, title: str, x_label: str, y_label: str, notes: Sequence[str]) -> None:
+    ax.figure.suptitle(plain(title), color=INK, fontsize=12, fontweight="bold", x=0.02, ha="left", wrap=True)
+    ax.set_xlabel("\n".join(plain(text) for text in (x_label, *notes)), wrap=True)
+    ax.set_ylabel(plain(y_label), wrap=True)
 
 
-def _outline(index: int, counts: NDArray[np.float64], edges: NDArray[np.float64], axes: Axes) -> str:
-    """The contour of a histogram: filled for the first group."""
-    x, y, floor = axes.x(edges).tolist(), axes.y(counts).tolist(), axes.y.start
-    path = f"M{number(x[0])} {number(floor)}"
-    path += "".join(f"V{number(level)}H{number(right)}" for level, right in zip(y, x[1:], strict=True))
-    path += f"V{number(floor)}" + ("Z" if index == 0 else "")
-    return tag("path", class_=f"{'rp-bar' if index == 0 else 'rp-step'} {colour_class(index)}", d=path)
+def _name(name: str) -> str | None:
+    """A name for the legend; one that begins with an underscore would be taken for none."""
+    return plain(f"\u200b{name}" if name.startswith("_") else name) or None
 
 
-def _rectangle(kind: str, x: float, y: float, width: float, height: float) -> str:
-    return tag("rect", class_=kind, x=float(x), y=float(y), width=float(width), height=float(height))
+def _inside(values: Array, bounds: Range | None) -> Array:
+    inside: Array = np.ones(values.shape, bool) if bounds is None else (values >= bounds[0]) & (values <= bounds[1])
+    return inside
 
 
-def _runs(seen: NDArray[np.bool_]) -> list[slice]:
-    """Stretches without gaps."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], seen, [False])).astype(np.int8)))
-    return [slice(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+def _count(number: int) -> str:
+    return f"{number:,} value{'' if number == 1 else 's'}"
 
 
-def _inside(values: NDArray[np.float64], bounds: Range | None) -> NDArray[np.bool_]:
-    if bounds is None:
-        return np.ones(values.shape, bool)
-    return (values >= bounds[0]) & (values <= bounds[1])
-
-
-def _finite(values: Array) -> NDArray[np.float64]:
-    flat = np.asarray(values, np.float64).ravel()
-    return flat[drawable(flat)]
-
-
-def _joined(parts: Sequence[Array]) -> NDArray[np.float64]:
-    return np.concatenate([np.asarray(part, np.float64).ravel() for part in parts]) if parts else np.empty(0)
-
-
-def _count(number_of: int, what: str) -> str:
-    return f"{number_of:,} {what}{'' if number_of == 1 else 's'}"
-
-
-def _histogram_notes(
-    groups: Sequence[tuple[str, Array]], clean: Sequence[tuple[str, Array]], low: float, high: float
-) -> list[str]:
-    notes = []
-    lost = sum(np.size(values) for _, values in groups) - sum(values.size for _, values in clean)
-    if lost:
-        notes.append(f"Too large or missing, so not shown: {_count(lost, 'value')}.")
-    beyond = [(name, int(((values < low) | (values > high)).sum())) for name, values in clean]
-    if any(count for _, count in beyond):
-        named = ", ".join(f"{count:,} {name}".strip() for name, count in beyond if count)
-        notes.append(f"Beyond the range shown: {named}.")
-    return notes
-
-
-def _summary(drawn: Sequence[_Drawn], x_label: str, y_label: str, notes: Sequence[str]) -> str:
+def _summary(parts: Sequence[Series], x_label: str, y_label: str, notes: Sequence[str]) -> str:
     """What the chart says, for those who do not see it."""
-    parts = []
-    for d in drawn:
-        y = d.y[np.isfinite(d.y)]
+    said = []
+    for part in parts:
+        y = part.y[np.isfinite(part.y)]
         reach = f"from {y.min():.3g} to {y.max():.3g}" if y.size else "no values"
-        parts.append(f"{d.name or 'values'}: {y.size} points, {reach}")
-    return ". ".join([f"{y_label} against {x_label}", "; ".join(parts), *notes])
+        said.append(f"{part.name or 'values'}: {y.size} points, {reach}")
+    return ". ".join([f"{y_label} against {x_label}", "; ".join(said), *notes])

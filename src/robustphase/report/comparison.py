@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from robustphase.report.blocks import Cell, Row, Section, Table, cell
 from robustphase.report.diagnostics import FitDiagnostics
-from robustphase.report.markup import cell, grid, percent, seconds_text, section, table
-from robustphase.report.pictures import comparison_figures
-from robustphase.report.svg import escaped, tag
+from robustphase.report.pictures import comparison_drawings
+from robustphase.report.words import percent, seconds_text
 
 #: What is known of a method; all but the first are optional.
 KEYS = ("method", "relative_error", "seconds", "verdict", "signal", "highlight")
 
 
-def comparison_section(diagnostics: FitDiagnostics, comparisons: Sequence[Mapping[str, Any]]) -> str:
+def comparison_section(diagnostics: FitDiagnostics, comparisons: Sequence[Mapping[str, Any]]) -> Section:
     """The methods in the order given.
 
     Parameters
@@ -29,23 +29,22 @@ def comparison_section(diagnostics: FitDiagnostics, comparisons: Sequence[Mappin
     if diagnostics.truth is not None:
         pictures.insert(0, ("truth", diagnostics.truth, "what there is to find"))
     lines = [
-        tag(
-            "tr",
+        Row(
+            str(row["method"]),
             [
-                tag("th", escaped(row["method"]), scope="row"),
                 cell("relative_error", row.get("relative_error"), _error(row)),
                 cell("seconds", row.get("seconds"), seconds_text(row.get("seconds"))),
-                tag("td", escaped(row.get("verdict", "")), class_="words"),
+                Cell(str(row.get("verdict", "")), words=True),
             ],
-            class_="ours" if row.get("highlight") else None,
-            data_method=row["method"],
+            ("method", str(row["method"])),
+            bool(row.get("highlight")),
         )
         for row in comparisons
     ]
     head = ("method", "relative error", "time", "verdict")
     caption = "The same data for every method; the error is the distance to the truth, relative to its norm."
-    figures = grid(comparison_figures(diagnostics, pictures), "pictures small")
-    return section("Beside other methods", [figures, table(head, lines, "comparison", words=(3,), caption=caption)])
+    table = Table("comparison", caption, head, (3,), lines)
+    return Section("Beside other methods", comparison_drawings(diagnostics, pictures), "pictures small", table=table)
 
 
 def _check(comparisons: Sequence[Mapping[str, Any]]) -> None:

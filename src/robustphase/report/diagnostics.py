@@ -14,20 +14,17 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 import robustphase as rp
-from robustphase.estimator import NoiseModel
+from robustphase.estimator import CurvedNoise, NoiseModel
 from robustphase.files import fingerprint
+from robustphase.plot.samples import THRESHOLD, unusable_responses
 from robustphase.rows.passes import abs2, project_block
 
 Array = NDArray[Any]
 
-#: Samples with a smaller weight count as rejected, as in ``flag_samples``.
-THRESHOLD = 0.5
 #: Standard errors need matrices of size n × n; beyond this n they are left out unless asked for.
 MOST_UNKNOWNS = 2000
 #: Rows with a larger squared length have no length and no prediction: what is computed with them overflows.
 LARGEST_SQUARE = 1e200
-#: The eighth power of a hundred times a response must be a number, or the fit has dropped it.
-RESPONSE_POWER = 8
 #: A scale below this share of the size of the responses is rounding, not noise.
 ROUNDING = 1e-9
 #: What is kept of every stage: the fields of the estimator's history.
@@ -42,6 +39,24 @@ HISTORY = (
     "passes",
     "seconds",
 )
+
+
+class GroupWidths(NamedTuple):
+    """Widths of the residuals of the groups over that of the noise."""
+
+    widths: Array
+
+
+class CheckRecord(NamedTuple):
+    """A check of the model: what it measured, its limit, whether that failed or spoils the answer, and what to do."""
+
+    name: str
+    figure: float
+    threshold: float
+    failed: bool
+    severe: bool
+    cause: str
+    remedy: str
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -87,6 +102,13 @@ class FitDiagnostics:
         The likely cause and what to try, if it did not.
     failed_checks : mapping of str to str
         Names of the checks of the model that failed, and what was found, its likely cause and what to try.
+    model_check : tuple of CheckRecord
+        Every check of the model; empty in files that were written before they were kept.
+    noise_curve : CurvedNoise, optional
+        The model of noise that depends on the signal, where one was fitted.
+    groups, group_weights, group_widths : ndarray of shape (G,), optional
+        With groups: their names, their probabilities to be good, and the widths of their residuals over that of the noise, where
+        some stand out. Of several columns of labels, all, one after the other.
     parameters : dict
         Parameters of the estimator, as plain values.
     seed : int, optional
@@ -129,6 +151,11 @@ class FitDiagnostics:
     versions: Mapping[str, str] = field(default_factory=dict)
     message: str = ""
     failed_checks: Mapping[str, str] = field(default_factory=dict)
+    model_check: tuple[CheckRecord, ...] = ()
+    noise_curve: CurvedNoise | None = None
+    groups: Array | None = None
+    group_weights: Array | None = None
+    group_widths: Array | None = None
     seed: int | None = None
     residual_centre: float = 0.0
     noise_model: NoiseModel | None = None
@@ -229,6 +256,9 @@ class FitDiagnostics:
             converged=bool(model.converged_),
             message=message,
             failed_checks=_failed_checks(model),
+            model_check=_model_check(model),
+            noise_curve=model.noise_model_ if isinstance(model.noise_model_, CurvedNoise) else None,
+            **_groups(model),
             parameters=parameters,
             seed=_seed(model.random_state),
             dtype=source.dtype.name,
@@ -268,6 +298,11 @@ class FitDiagnostics:
     def noiseless(self) -> bool:
         """Whether the residuals of clean samples are roundings."""
         return is_rounding(self.noise_scale, self.predictions)
+
+    @property
+    def group_evidence(self) -> GroupWidths | None:
+        """What the samples say of their groups, where some stand out."""
+        return None if self.group_widths is None else GroupWidths(self.group_widths)
 
     @property
     def rejected(self) -> Array:
@@ -310,13 +345,6 @@ def is_rounding(scale: float, predictions: Array) -> bool:
     return not scale > ROUNDING * (float(np.median(usable)) if usable.size else 0.0)
 
 
-def unusable_responses(responses: Array) -> Array:
-    """Which responses the fit has dropped: NaN, infinite, or so large that their powers overflow (boolean, shape (m,))."""
-    with np.errstate(over="ignore"):
-        flags: Array = ~np.isfinite((100 * np.abs(responses)) ** RESPONSE_POWER)
-    return flags
-
-
 class _RowFigures(NamedTuple):
     """Of every row whether it cannot be computed with, ``‖a‖²``, and ``|aᴴx|²``; all of shape (m,)."""
 
@@ -348,6 +376,34 @@ def _fitted_noise(model: rp.RobustPhaseRetrieval, predictions: Array) -> NoiseMo
         return None
     # Noise that depends on the signal has no width that all samples share.
     return model.noise_model_ if isinstance(model.noise_model_, NoiseModel) else None
+
+
+def _model_check(model: rp.RobustPhaseRetrieval) -> tuple[CheckRecord, ...]:
+    checks = model.model_check_
+    listed = () if isinstance(checks, tuple) else checks.checks
+    return tuple(
+        CheckRecord(c.name, float(c.figure), float(c.threshold), bool(c.failed), bool(c.severe), c.cause, c.remedy)
+        for c in listed
+    )
+
+
+def _groups(model: rp.RobustPhaseRetrieval) -> dict[str, Array | None]:
+    """Names, weights and widths of the groups of all columns of labels."""
+    if not hasattr(model, "group_weights_"):
+        return {}
+    columns: list[Any] = [model.groups_, model.group_weights_, model.group_evidence_]
+    if not isinstance(columns[1], tuple):
+        columns = [(column,) for column in columns]
+    several = len(columns[1]) > 1
+    names = [f"{i}: {name}" if several else str(name) for i, column in enumerate(columns[0]) for name in column]
+    sizes = [len(column) for column in columns[1]]
+    widths = [np.full(size, np.nan) if one is None else one.widths for one, size in zip(columns[2], sizes, strict=True)]
+    compared = any(one is not None for one in columns[2])
+    return {
+        "groups": np.array(names),
+        "group_weights": np.concatenate(columns[1]),
+        "group_widths": np.concatenate(widths) if compared else None,
+    }
 
 
 def _failed_checks(model: rp.RobustPhaseRetrieval) -> dict[str, str]:

@@ -1,33 +1,44 @@
 """One HTML file: the diagnostics as a page that needs no network, no script and no other file.
 
-Text from outside is escaped where it becomes markup (``svg``); a content policy inside the page forbids scripts and network
-besides, so that even a mistake there would stay without effect. Every number that a reader may want to check carries its full
-value in a ``data-value`` attribute, under a ``data-key`` that says what it is.
+The page is a jinja2 template (``template.html``, ``style.css``) around plain values (``blocks``) and plots (``figures``). The
+template escapes every text; a content policy inside the page forbids scripts and network besides, so that even a mistake there
+would stay without effect. Every number that a reader may want to check carries its full value in a ``data-value`` attribute,
+under a ``data-key`` that says what it is.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from robustphase.atomic import write_text
+from robustphase.plot.axes import UNWRITABLE
+from robustphase.report.blocks import Section
 from robustphase.report.comparison import comparison_section
 from robustphase.report.diagnostics import FitDiagnostics
+from robustphase.report.errors import errors_section
+from robustphase.report.model import model_section
 from robustphase.report.noise import noise_section
 from robustphase.report.pictures import signal_section
 from robustphase.report.provenance import assumption_section, reproduction_section
-from robustphase.report.samples import samples_section
+from robustphase.report.samples import groups_section, samples_section
 from robustphase.report.stages import stages_section
-from robustphase.report.style import CHART_CSS, PAGE_CSS, palette_css
-from robustphase.report.summary import summary_section
-from robustphase.report.svg import escaped, tag
+from robustphase.report.summary import lede, tiles, warning
+from robustphase.report.verdict import checks, verdict
+from robustphase.rows.io.limits import require
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+def require_report() -> None:
+    """Raise an ImportError that names the command, if what draws and writes reports is not installed."""
+    require("jinja2", extra="report", purpose="the report")
+    require("matplotlib", extra="report", purpose="the report")
 
 
 def render_report(diagnostics: FitDiagnostics, comparisons: Sequence[Mapping[str, Any]] | None = None) -> str:
-    """The report as HTML.
+    """The report as HTML; needs the extra ``report``.
 
     Parameters
     ----------
@@ -43,29 +54,35 @@ def render_report(diagnostics: FitDiagnostics, comparisons: Sequence[Mapping[str
     str
         A complete HTML document.
     """
-    parts = [
-        summary_section(diagnostics),
-        comparison_section(diagnostics, comparisons) if comparisons else "",
+    page: str = _template().render(
+        name=diagnostics.data_name,
+        style=_style(),
+        converged=diagnostics.converged,
+        verdict=verdict(diagnostics),
+        lede=lede(diagnostics),
+        warning=warning(diagnostics),
+        tiles=tiles(diagnostics),
+        checks=checks(diagnostics),
+        sections=sections(diagnostics, comparisons),
+    )
+    return page + "\n"
+
+
+def sections(diagnostics: FitDiagnostics, comparisons: Sequence[Mapping[str, Any]] | None = None) -> list[Section]:
+    """The parts of a page below its top."""
+    found = [
+        comparison_section(diagnostics, comparisons) if comparisons else None,
         signal_section(diagnostics),
-        stages_section(diagnostics),
+        errors_section(diagnostics),
         samples_section(diagnostics),
+        groups_section(diagnostics),
         noise_section(diagnostics),
+        model_section(diagnostics),
+        stages_section(diagnostics),
         assumption_section(diagnostics),
         reproduction_section(diagnostics),
     ]
-    head = [
-        '<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="color-scheme" content="light dark">',
-        f'<meta http-equiv="Content-Security-Policy" content="{escaped(_POLICY)}">',
-        '<link rel="icon" href="data:,">',
-        tag("title", escaped(f"robustphase: {diagnostics.data_name or 'report'}")),
-        tag("style", palette_css() + CHART_CSS + PAGE_CSS),
-    ]
-    body = tag("main", "\n".join(part for part in parts if part))
-    return (
-        f'<!doctype html>\n<html lang="en">\n<head>\n{chr(10).join(head)}\n</head>\n<body>\n{body}\n</body>\n</html>\n'
-    )
+    return [one for one in found if one is not None]
 
 
 def write_report(
@@ -81,3 +98,24 @@ def write_report(
         As in `render_report`.
     """
     write_text(path, render_report(diagnostics, comparisons))
+
+
+@cache
+def _template() -> Any:
+    jinja2 = require("jinja2", extra="report", purpose="the report")
+    environment = jinja2.Environment(autoescape=True, finalize=_writable, undefined=jinja2.StrictUndefined)
+    return environment.from_string(_resource("template.html"))
+
+
+@cache
+def _style() -> str:
+    return _resource("style.css")
+
+
+def _resource(name: str) -> str:
+    return files("robustphase.report").joinpath(name).read_text("utf-8")
+
+
+def _writable(value: Any) -> Any:
+    """Text without the characters that no page can hold; markup is left as it is."""
+    return UNWRITABLE.sub("\ufffd", value) if type(value) is str else value

@@ -6,42 +6,25 @@ otherwise so that its entries are positive in sum.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robustphase.report.charts import Series, image_chart, line_chart
+from robustphase import plot
+from robustphase.plot.axes import axes_or_new, legend, scatter
+from robustphase.plot.palette import INK
+from robustphase.plot.signals import BAND, draw_picture, turned, value_range
+from robustphase.report.blocks import Drawing, Section
 from robustphase.report.diagnostics import FitDiagnostics
-from robustphase.report.markup import HEIGHT, WIDTH, grid, paragraph, section
+from robustphase.report.figures import SIDE, inline_svg
+from robustphase.report.words import short_number
 
 Array = NDArray[Any]
 
-#: Standard errors to either side of the band; 95 in a hundred intervals hold the truth.
-BAND = 1.96
-#: Signals with fewer entries show them one by one.
-FEW = 80
-#: Grey scales end where all but this share of the entries lie, so that one wild entry does not make the rest grey.
-BEYOND = 0.002
-
-
-def turned(signal: Array, reference: Array | None = None, *, paired: bool = False) -> Array:
-    """The signal with the sign (phase) that brings it closest to a reference, or that makes its sum positive.
-
-    With ``paired``, it stands behind real rows, and is its conjugate where that is closer.
-    """
-    if paired and reference is not None and abs(np.sum(signal * reference)) > abs(np.vdot(signal, reference)):
-        signal = np.conj(signal)
-    inner = np.sum(signal) if reference is None else np.vdot(signal, reference)
-    if reference is None and abs(inner) <= 1e-9 * np.abs(signal).sum():
-        # A sum of zero says nothing; the largest entry decides.
-        inner = np.conj(signal[np.argmax(np.abs(signal))]) if signal.size else 1.0
-    elif reference is None:
-        inner = np.conj(inner)
-    size = abs(inner)
-    phase = inner / size if size > 0 else 1.0
-    return signal * phase
+#: What the colours of a phase mean, in a cyclic map.
+PHASES = "red 0, green 2π/3, blue −2π/3"
 
 
 def shown_signal(diagnostics: FitDiagnostics) -> Array:
@@ -49,108 +32,105 @@ def shown_signal(diagnostics: FitDiagnostics) -> Array:
     return turned(diagnostics.signal, diagnostics.truth, paired=diagnostics.paired)
 
 
-def signal_section(diagnostics: FitDiagnostics) -> str:
+def signal_section(diagnostics: FitDiagnostics) -> Section:
     """The recovered signal, and how it is shown."""
-    sign = "phase" if np.iscomplexobj(diagnostics.signal) else "sign"
+    is_complex = np.iscomplexobj(diagnostics.signal)
+    sign = "phase" if is_complex else "sign"
     towards = "towards the truth" if diagnostics.truth is not None else "so that its sum is positive"
     open_too = (
         " and, behind real covariates, whether the signal or its conjugate is meant" if diagnostics.paired else ""
     )
     said = f"Phaseless data leave the {sign} open{open_too}; the signal is shown turned {towards}. "
+    if is_complex:
+        said += "The colour is the phase; pictures are brighter where the modulus is larger. "
     if diagnostics.image_shape is not None:
-        own = ", except for the phase" if np.iscomplexobj(diagnostics.signal) else ""
-        own = ", except for the standard errors" if diagnostics.standard_errors is not None else own
-        said += f"All pictures share one grey scale{own}."
-    elif diagnostics.standard_errors is not None:
+        own = ", except for the standard errors" if diagnostics.standard_errors is not None else ""
+        said += f"All pictures share one scale{own}."
+        return Section("The signal", _pictures(diagnostics), "pictures", notes=[said.strip()])
+    if diagnostics.standard_errors is not None:
         said += f"Bands and bars are {BAND} standard errors wide on either side."
-    kind = "charts" if diagnostics.image_shape is None else "pictures"
-    return section("The signal", [grid(signal_figures(diagnostics), kind), paragraph(said.strip(), "note")])
+    return Section("The signal", _lines(diagnostics), notes=[said.strip()])
 
 
-def signal_figures(diagnostics: FitDiagnostics) -> list[str]:
-    """The recovered signal beside its start and, where it is known, the truth."""
-    return _pictures(diagnostics) if diagnostics.image_shape is not None else _lines(diagnostics)
-
-
-def comparison_figures(diagnostics: FitDiagnostics, signals: Sequence[tuple[str, Array | None, str]]) -> list[str]:
-    """Pictures of several signals on the grey scale of the report: (title, signal, note); nothing for other signals."""
+def comparison_drawings(diagnostics: FitDiagnostics, signals: Sequence[tuple[str, Array | None, str]]) -> list[Drawing]:
+    """Pictures of several signals on the scale of the report: (title, signal, note); nothing for other signals."""
     if diagnostics.image_shape is None:
         return []
     reference = diagnostics.truth if diagnostics.truth is not None else shown_signal(diagnostics)
-    low, high = grey_range(diagnostics)
-    figures = []
+    drawings = []
     for title, signal, note in signals:
         if signal is None:
             continue
         values = np.asarray(signal).reshape(-1)
         if values.size != diagnostics.n:
             raise ValueError(f"the signal of {title!r} has {values.size} entries, the recovered one {diagnostics.n}.")
-        picture = _visible(turned(np.nan_to_num(values), reference)).reshape(diagnostics.image_shape)
-        figures.append(image_chart(picture, title=title, low=low, high=high, note=note, width=200))
-    return figures
+        drawings.append(
+            _picture(diagnostics, title, turned(np.nan_to_num(values), reference), limits(diagnostics), note)
+        )
+    return drawings
 
 
-def grey_range(diagnostics: FitDiagnostics) -> tuple[float, float]:
-    """Ends of the grey scale that all pictures of a report share."""
-    best = _visible(diagnostics.truth if diagnostics.truth is not None else shown_signal(diagnostics))
-    low, high = np.quantile(best, (BEYOND, 1 - BEYOND)).tolist()
-    return (low, high) if high > low else (low - 0.5, high + 0.5)
-
-
-def _visible(signal: Array) -> Array:
-    return np.abs(signal) if np.iscomplexobj(signal) else signal
-
-
-def _pictures(diagnostics: FitDiagnostics) -> list[str]:
-    assert diagnostics.image_shape is not None
-    modulus = " (modulus)" if np.iscomplexobj(diagnostics.signal) else ""
-    answer = shown_signal(diagnostics)
-    named: list[tuple[str, Array]] = [
-        (f"recovered{modulus}", answer),
-        (f"start{modulus}", turned(diagnostics.initial_signal, answer)),
-    ]
-    if diagnostics.truth is not None:
-        named.insert(0, (f"truth{modulus}", diagnostics.truth))
-    low, high = grey_range(diagnostics)
-    shape = diagnostics.image_shape
-    figures = [image_chart(_visible(s).reshape(shape), title=name, low=low, high=high) for name, s in named]
+def limits(diagnostics: FitDiagnostics) -> tuple[float, float]:
+    """Ends of the scale that all pictures of a report share."""
+    best = diagnostics.truth if diagnostics.truth is not None else shown_signal(diagnostics)
     if np.iscomplexobj(diagnostics.signal):
-        phase = np.angle(answer).reshape(shape)
-        figures.append(image_chart(phase, title="recovered (phase)", low=-np.pi, high=np.pi, note="black −π, white π"))
+        return 0.0, value_range(np.abs(best))[1]
+    return value_range(np.real(best))
+
+
+def _pictures(diagnostics: FitDiagnostics) -> list[Drawing]:
+    answer, ends = shown_signal(diagnostics), limits(diagnostics)
+    named = [("recovered", answer), ("start", turned(diagnostics.initial_signal, answer, paired=diagnostics.paired))]
+    if diagnostics.truth is not None:
+        named.insert(0, ("truth", diagnostics.truth))
+    drawings = [_picture(diagnostics, name, values, ends) for name, values in named]
+    if np.iscomplexobj(answer):
+        drawings.append(_picture(diagnostics, "recovered (phase)", np.exp(1j * np.angle(answer)), (0.0, 1.0), PHASES))
     if diagnostics.standard_errors is not None:
-        figures.append(image_chart(diagnostics.standard_errors.reshape(shape), title="standard error"))
-    return figures
+        errors = diagnostics.standard_errors
+        drawings.append(_picture(diagnostics, "standard error", errors, value_range(errors)))
+    return drawings
 
 
-def _lines(diagnostics: FitDiagnostics) -> list[str]:
-    entries, answer = np.arange(diagnostics.n), shown_signal(diagnostics)
-    style: Any = "points" if diagnostics.n <= FEW else "line"
-    parts = [("", np.real)] if not np.iscomplexobj(answer) else [("real part", np.real), ("imaginary part", np.imag)]
-    figures = []
-    for name, part in parts:
-        values = part(answer)
-        low = high = None
-        if diagnostics.standard_errors is not None:
-            low, high = values - BAND * diagnostics.standard_errors, values + BAND * diagnostics.standard_errors
-        series = [Series("recovered", entries, values, low, high, style)]
-        if diagnostics.truth is not None:
-            series.append(Series("truth", entries, part(diagnostics.truth), style="points"))
-        title = "Entries of the signal" + (f", {name}" if name else "")
-        figures.append(line_chart(series, title=title, x_label="entry", y_label="value", width=WIDTH, height=HEIGHT))
-    return figures if len(figures) > 1 else [*figures, _against(diagnostics, answer)]
-
-
-def _against(diagnostics: FitDiagnostics, answer: Array) -> str:
-    """Entry by entry against the truth, or where that is unknown against the start."""
-    known = diagnostics.truth is not None
-    other = diagnostics.truth if diagnostics.truth is not None else turned(diagnostics.initial_signal, answer)
-    ends = np.array([min(other.min(), answer.min()), max(other.max(), answer.max())])
-    name = "truth" if known else "start"
-    return line_chart(
-        [Series("entries", other, answer, style="points"), Series("equal", ends, ends)],
-        title=f"Recovered entries against the {name}",
-        x_label=name,
-        y_label="recovered",
-        width=WIDTH,
-        height=HEIGHT,
+def _picture(
+    diagnostics: FitDiagnostics, title: str, values: Array, ends: tuple[float, float], note: str | None = None
+) -> Drawing:
+    assert diagnostics.image_shape is not None
+    height, width = diagnostics.image_shape
+    said = f"black {short_number(ends[0])}, white {short_number(ends[1])}" if note is None else note
+    if note is None and np.iscomplexobj(values):
+        said = f"modulus to {short_number(ends[1])}"
+    svg = inline_svg(
+        lambda ax: draw_picture(axes_or_new(ax), values.reshape(height, width), ends, scale=False),
+        title,
+        f"{height} × {width} picture. {said}",
+        size=(SIDE, max(SIDE * height / width, 8.0)),
     )
+    return Drawing(title, svg, said)
+
+
+def _lines(diagnostics: FitDiagnostics) -> list[Drawing]:
+    title = "Entries of the signal"
+    drawn = [Drawing(title, inline_svg(lambda ax: plot.signal(diagnostics, ax=ax), title, f"{diagnostics.n} entries"))]
+    if not np.iscomplexobj(diagnostics.signal):
+        return [*drawn, _against(diagnostics, np.real)]
+    return [*drawn, _against(diagnostics, np.real, ", real part"), _against(diagnostics, np.imag, ", imaginary part")]
+
+
+def _against(diagnostics: FitDiagnostics, part: Callable[[Array], Array], said: str = "") -> Drawing:
+    """A part of every entry against that of the truth, or where that is unknown of the start."""
+    answer = shown_signal(diagnostics)
+    name = "truth" if diagnostics.truth is not None else "start"
+    other = diagnostics.truth if diagnostics.truth is not None else turned(diagnostics.initial_signal, answer)
+    x, y = part(np.asarray(other)), part(np.asarray(answer))
+    ends = [float(min(x.min(), y.min())), float(max(x.max(), y.max()))]
+
+    def draw(ax: Any) -> None:
+        axes_or_new(ax)
+        scatter(ax, [("recovered", x, y)])
+        ax.plot(ends, ends, color=INK, linewidth=1.0, linestyle="--", label="equal")
+        ax.set(xlabel=name, ylabel="recovered")
+        legend(ax)
+
+    title = f"Recovered entries against the {name}{said}"
+    return Drawing(title, inline_svg(draw, title, f"{x.size} entries"))

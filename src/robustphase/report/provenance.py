@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import robustphase as rp
+from robustphase.report.blocks import Section, fact
 from robustphase.report.diagnostics import FitDiagnostics
-from robustphase.report.markup import exact, paragraph, percent, section
-from robustphase.report.svg import escaped, tag
+from robustphase.report.words import percent
 
 
-def assumption_section(diagnostics: FitDiagnostics) -> str:
+def assumption_section(diagnostics: FitDiagnostics) -> Section:
     """What was taken for granted, in plain sentences."""
     p, told = diagnostics.parameters, diagnostics.contamination_told
     signal, rows = (
@@ -34,10 +34,10 @@ def assumption_section(diagnostics: FitDiagnostics) -> str:
         items.append("Samples with NaN or infinite numbers count as bad.")
     if diagnostics.standard_errors is not None:
         items.append("Standard errors measure the noise, not what bad samples that pass for clean ones may have done.")
-    return section("What was assumed", [tag("ul", [tag("li", escaped(item)) for item in items])])
+    return Section("What was assumed", items=items)
 
 
-def reproduction_section(diagnostics: FitDiagnostics) -> str:
+def reproduction_section(diagnostics: FitDiagnostics) -> Section:
     """Data, software, command, seed, parameters."""
     # What was passed, as it was passed; an unknown parameter of a later version counts as passed.
     defaults = rp.RobustPhaseRetrieval().get_params()
@@ -56,23 +56,17 @@ def reproduction_section(diagnostics: FitDiagnostics) -> str:
         ("contamination used", "contamination_used", diagnostics.contamination_used),
         ("software", "versions", ", ".join(f"{name} {version}" for name, version in diagnostics.versions.items())),
     ]
-    lines = [
-        tag("div", [tag("dt", escaped(name)), tag("dd", _value(value), data_key=key, data_value=exact(value))])
-        for name, key, value in facts
-    ]
     every = ", ".join(f"{name}={value!r}" for name, value in diagnostics.parameters.items())
-    return section(
+    return Section(
         "How to reproduce it",
-        [
-            tag("dl", lines),
-            tag("pre", tag("code", escaped(code))),
-            tag("p", ["All parameters: ", tag("code", escaped(every))], class_="note"),
-            paragraph("robustphase.files.fingerprint(A, y) gives the hash of a copy of the data.", "note"),
-        ],
+        facts=[(name, fact(key, value, _value(value))) for name, key, value in facts],
+        code=code,
+        parameters=every,
+        notes=["robustphase.files.fingerprint(A, y) gives the hash of a copy of the data."],
     )
 
 
 def _value(value: object) -> str:
     if isinstance(value, int):
-        return escaped(f"{value:,}")
-    return escaped(f"{value:.4g}" if isinstance(value, float) else value)
+        return f"{value:,}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

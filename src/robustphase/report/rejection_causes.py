@@ -12,21 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import hypergeom
 
-from robustphase.report.diagnostics import THRESHOLD, FitDiagnostics, unusable_responses
-from robustphase.report.downsampling import budgets
+from robustphase.plot import detector
+from robustphase.plot.downsampling import budgets
+from robustphase.plot.samples import CAUSES, cause_codes, samples_of
+from robustphase.report.diagnostics import FitDiagnostics
 
 Array = NDArray[Any]
 
-#: The codes of `rejection_causes` are positions in this tuple.
-CAUSES = ("kept", "nonfinite", "norm", "direction", "residual")
 MEANING = {
     "nonfinite": "NaN, infinite or overflowing numbers",
     "norm": "‖a‖ impossible for the design",
     "direction": "too many rows point this way",
     "residual": "response contradicts the signal",
 }
-#: Stretches of rows that are compared, and the fewest rows in one.
-STRETCHES, FEWEST = 40, 25
 #: Crowded stretches at most this far apart are one.
 GAP = 3
 #: A stretch is crowded when chance explains it with less than this probability, and its share is this many times larger.
@@ -56,10 +54,8 @@ class Sample(NamedTuple):
 
 def rejection_causes(diagnostics: FitDiagnostics) -> NDArray[np.int8]:
     """For every sample the position in `CAUSES`: 0 if it was kept."""
-    u = diagnostics.covariate_weights
-    unusable = ~np.isfinite(diagnostics.predictions) | unusable_responses(diagnostics.responses)
-    codes = np.select([unusable, u == 0, u < THRESHOLD], [1, 2, 3], default=4)
-    return np.where(diagnostics.rejected, codes, 0).astype(np.int8)
+    d = diagnostics
+    return cause_codes(d.weights, d.covariate_weights, d.responses, d.predictions)
 
 
 def counts(diagnostics: FitDiagnostics) -> dict[str, int]:
@@ -93,16 +89,13 @@ def worst_samples(diagnostics: FitDiagnostics, most: int = 20) -> list[Sample]:
 
 
 def deviation(diagnostics: FitDiagnostics) -> Array:
-    """Residuals from the centre of the clean ones, in units of their scale, shape (m,)."""
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        scaled: Array = (diagnostics.residuals - diagnostics.residual_centre) / diagnostics.noise_scale
-    return scaled
+    """Residuals from the centre of the clean ones, in units of the width of the noise, shape (m,)."""
+    return samples_of(diagnostics).deviations
 
 
 def stretch_edges(diagnostics: FitDiagnostics) -> NDArray[np.intp]:
     """Edges of the stretches that the rows are cut into: at most forty, of at least 25 rows if there are as many."""
-    pieces = int(np.clip(diagnostics.m // FEWEST, 1, STRETCHES))
-    return np.linspace(0, diagnostics.m, pieces + 1).astype(np.intp)
+    return detector.stretch_edges(diagnostics.m)
 
 
 def crowded_stretches(diagnostics: FitDiagnostics) -> list[Stretch]:

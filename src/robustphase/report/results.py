@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from robustphase.atomic import writing
-from robustphase.estimator import NoiseModel
-from robustphase.report.diagnostics import HISTORY, FitDiagnostics
+from robustphase.estimator import CurvedNoise, NoiseModel
+from robustphase.report.diagnostics import HISTORY, CheckRecord, FitDiagnostics
 from robustphase.rows.io.limits import reason
 from robustphase.rows.io.npy import npz_names, read_npz_array
 
@@ -24,7 +24,7 @@ from robustphase.rows.io.npy import npz_names, read_npz_array
 FORMAT, SCHEMA = "robustphase result", 2
 
 ARRAYS = ("signal", "initial_signal", "weights", "covariate_weights", "responses", "predictions", "squared_norms")
-OPTIONAL_ARRAYS = ("standard_errors", "truth")
+OPTIONAL_ARRAYS = ("standard_errors", "truth", "groups", "group_weights", "group_widths")
 VALUES = (
     "contamination_told",
     "contamination_used",
@@ -67,8 +67,10 @@ def save_result(path: str | os.PathLike[str], diagnostics: FitDiagnostics) -> No
     values = {name: getattr(diagnostics, name) for name in VALUES}
     for name in ("parameters", "versions", "failed_checks"):
         values[name] = dict(getattr(diagnostics, name))
-    noise = diagnostics.noise_model
-    values["noise_model"] = None if noise is None else {name: float(part) for name, part in noise._asdict().items()}
+    for name in ("noise_model", "noise_curve"):
+        noise = getattr(diagnostics, name)
+        values[name] = None if noise is None else {key: float(part) for key, part in noise._asdict().items()}
+    values["model_check"] = [list(check) for check in diagnostics.model_check]
     values["image_shape"] = None if diagnostics.image_shape is None else list(diagnostics.image_shape)
     for name, array in arrays.items():
         if np.asarray(array).dtype.kind not in "fciubU":
@@ -149,14 +151,16 @@ def _diagnostics(name: str, archive: Any) -> FitDiagnostics:
     if schema == 1:
         values = _since_schema_1(values)
     # Files written before the model was checked hold no failures.
-    values = {"failed_checks": {}} | values
-    noise, shape = values.pop("noise_model"), values.pop("image_shape")
+    values = {"failed_checks": {}, "model_check": [], "noise_curve": None} | values
+    noise, curve, shape = (values.pop(key) for key in ("noise_model", "noise_curve", "image_shape"))
     arrays: dict[str, Any] = {key: archive[key] for key in (*ARRAYS, *OPTIONAL_ARRAYS) if key in stored}
     return FitDiagnostics(
         **arrays,
         **{key: values[key] for key in VALUES},
         history={key: archive[f"history_{key}"] for key in HISTORY},
         noise_model=None if noise is None else NoiseModel(**noise),
+        noise_curve=None if curve is None else CurvedNoise(**curve),
+        model_check=tuple(CheckRecord(*check) for check in values["model_check"]),
         image_shape=None if shape is None else (int(shape[0]), int(shape[1])),
     )
 

@@ -1,100 +1,96 @@
-"""The samples: which were rejected, why, and where they stand among the rows."""
+"""The samples: which were rejected, why, and where they stand among the rows; and the groups, where there are any."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from robustphase.report.charts import Series, line_chart, scatter_chart
+from robustphase import plot
+from robustphase.plot.samples import THRESHOLD
+from robustphase.report.blocks import Cell, Drawing, Row, Section, Table, cell
 from robustphase.report.diagnostics import FitDiagnostics
-from robustphase.report.markup import HEIGHT, WIDTH, cell, fact, grid, paragraph, section, table
-from robustphase.report.rejection_causes import CAUSES, MEANING, counts, rejection_causes, stretch_edges, worst_samples
-from robustphase.report.svg import escaped, short_number, tag
+from robustphase.report.figures import inline_svg
+from robustphase.report.rejection_causes import MEANING, counts, worst_samples
+from robustphase.report.words import short_number
+
+#: Groups that are listed: those that look worst.
+LISTED_GROUPS = 20
 
 
-def samples_section(diagnostics: FitDiagnostics) -> str:
+def samples_section(diagnostics: FitDiagnostics) -> Section:
     """Causes of rejection, charts along the rows, and the samples farthest off."""
-    figures = [_weights_chart(diagnostics), _share_chart(diagnostics)]
-    return section("The samples", [_cause_table(diagnostics), grid(figures), _worst_table(diagnostics)])
-
-
-def _cause_table(diagnostics: FitDiagnostics) -> str:
     found = counts(diagnostics)
-    most = max(*found.values(), 1)
-    lines = []
-    for name, count in found.items():
-        cells = [
-            tag("th", escaped(name), scope="row"),
-            tag("td", escaped(MEANING[name]), class_="words"),
-            tag("td", fact(f"reason-{name}", count, f"{count:,}")),
-            tag("td", tag("span", "", class_="meter", style=f"width:{100 * count / most:.1f}%"), class_="bar"),
-        ]
-        lines.append(tag("tr", cells))
+    said = ", ".join(f"{count:,} {name}" for name, count in found.items() if count) or "none rejected"
+    draw = {
+        "Weight of every sample": lambda ax: plot.weights(diagnostics, ax=ax),
+        "Share rejected along the rows": lambda ax: plot.flags(diagnostics, ax=ax),
+        "Measured against predicted": lambda ax: plot.predictions(diagnostics, ax=ax),
+        "Residuals along the rows": lambda ax: plot.residuals(diagnostics, ax=ax),
+    }
+    drawings = [Drawing(title, inline_svg(one, title, said)) for title, one in draw.items()]
+    worst = worst_table(diagnostics)
+    notes = [] if worst is not None else ["No sample was rejected."]
+    return Section("The samples", drawings, table=_cause_table(diagnostics), second=worst, notes=notes)
+
+
+def groups_section(diagnostics: FitDiagnostics) -> Section | None:
+    """The groups that stand out, where samples were said to belong together."""
+    names, weights = diagnostics.groups, diagnostics.group_weights
+    if names is None or weights is None:
+        return None
+    bad = int((weights < THRESHOLD).sum())
+    said = f"{bad:,} of {weights.size:,} groups were treated as bad."
+    title = "Width of the residuals of every group"
+    drawings = [Drawing(title, inline_svg(lambda ax: plot.groups(diagnostics, ax=ax), title, said))]
+    widths = np.full(weights.size, np.nan) if diagnostics.group_widths is None else diagnostics.group_widths
+    order = np.lexsort((np.arange(weights.size), -np.nan_to_num(widths), weights))[:LISTED_GROUPS]
+    rows = [
+        Row(
+            str(names[i]),
+            [
+                cell("group-weight", weights[i], f"{weights[i]:.3f}"),
+                cell("group-width", widths[i], short_number(float(widths[i]))),
+                Cell("treated as bad" if weights[i] < THRESHOLD else "kept", words=True),
+            ],
+            ("group", str(names[i])),
+        )
+        for i in order.tolist()
+    ]
+    caption = f"{said} The {len(rows)} that look worst; the width of their residuals is over that of the noise."
+    table = Table("groups", caption, ("group", "weight", "width", "verdict"), (3,), rows)
+    return Section("The groups", drawings, table=table)
+
+
+def _cause_table(diagnostics: FitDiagnostics) -> Table:
+    found = counts(diagnostics)
+    rows = [
+        Row(name, [Cell(MEANING[name], words=True), cell(f"reason-{name}", count, f"{count:,}")])
+        for name, count in found.items()
+    ]
     kept = diagnostics.m - sum(found.values())
     said = f"Why samples were rejected. {kept:,} of {diagnostics.m:,} were kept."
-    return table(("reason", "what it means", "samples", ""), lines, "reasons", words=(1,), caption=said)
+    return Table("reasons", said, ("reason", "what it means", "samples"), (1,), rows)
 
 
-def _weights_chart(diagnostics: FitDiagnostics) -> str:
-    codes, rows = rejection_causes(diagnostics), np.arange(diagnostics.m)
-    series = [
-        Series(name, rows[codes == code], diagnostics.weights[codes == code])
-        for code, name in enumerate(CAUSES)
-        if code == 0 or (codes == code).any()
-    ]
-    return scatter_chart(
-        series,
-        title="Weight of every sample",
-        x_label="row",
-        y_label="weight: 0 treated as bad, 1 as clean",
-        y_range=(-0.04, 1.04),
-        width=WIDTH,
-        height=HEIGHT,
-    )
-
-
-def _share_chart(diagnostics: FitDiagnostics) -> str:
-    edges = stretch_edges(diagnostics)
-    sizes, middles, codes = np.diff(edges), (edges[1:] + edges[:-1]) / 2, rejection_causes(diagnostics)
-    series = [
-        Series(name, middles, np.add.reduceat(codes == code, edges[:-1], dtype=np.int64) / sizes)
-        for code, name in enumerate(CAUSES)
-        if code > 0 and (codes == code).any()
-    ]
-    if not series:
-        series = [Series("rejected", middles, np.zeros(sizes.size))]
-    top = max(*(float(one.y.max()) * 1.08 for one in series), 0.05)
-    only = f", {series[0].name} only" if len(series) == 1 else ""
-    return line_chart(
-        series,
-        title=f"Share rejected along the rows{only}",
-        x_label="row",
-        y_label=f"share of about {round(diagnostics.m / sizes.size):,} neighbours",
-        y_range=(0.0, top),
-        width=WIDTH,
-        height=HEIGHT,
-    )
-
-
-def _worst_table(diagnostics: FitDiagnostics) -> str:
+def worst_table(diagnostics: FitDiagnostics) -> Table | None:
+    """The rejected samples farthest off."""
     samples = worst_samples(diagnostics)
     if not samples:
-        return paragraph("No sample was rejected.")
-    lines = [
-        tag(
-            "tr",
+        return None
+    rows = [
+        Row(
+            str(sample.row),
             [
-                tag("th", escaped(sample.row), scope="row"),
-                tag("td", escaped(sample.cause), class_="words"),
+                Cell(sample.cause, words=True),
                 cell("weight", sample.weight, f"{sample.weight:.3f}"),
                 cell("length", sample.length, short_number(sample.length)),
                 cell("response", sample.response, short_number(sample.response)),
                 cell("prediction", sample.prediction, short_number(sample.prediction)),
                 cell("deviation", sample.deviation, short_number(sample.deviation)),
             ],
-            data_row=sample.row,
+            ("row", str(sample.row)),
         )
         for sample in samples
     ]
     head = ("row", "reason", "weight", "‖a‖/√n", "response", "prediction", "residual / scale")
     caption = f"The {len(samples)} rejected samples farthest off, some of every reason. Rows count from 0."
-    return table(head, lines, "worst", words=(1,), caption=caption)
+    return Table("worst", caption, head, (1,), rows)

@@ -1,101 +1,70 @@
-"""How the answer came about: error, score, movement and certificate from stage to stage."""
+"""How the answer came about: score, movement, gradient and certificate from stage to stage."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
-from robustphase.report.charts import Series, bar_chart, line_chart
+from robustphase import plot
+from robustphase.plot.course import FEW_STAGES
+from robustphase.report.blocks import Cell, Drawing, Row, Section, Table, cell
 from robustphase.report.diagnostics import FitDiagnostics
-from robustphase.report.markup import HEIGHT, WIDTH, cell, grid, paragraph, percent, seconds_text, section, table
-from robustphase.report.svg import escaped, short_number, tag
+from robustphase.report.figures import inline_svg
+from robustphase.report.words import percent, seconds_text, short_number
 
-#: Up to so many stages are named in charts; longer histories are drawn as lines, and listed with a gap.
-FEW_STAGES, LISTED = 12, 16
-#: What is drawn of a history: its key, title, unit, and whether its axis is logarithmic.
+#: So many stages are listed; of more, the first and the last.
+LISTED = 16
+#: What is drawn of a history: its key, its title, and whether its axis is logarithmic.
 DRAWN = (
-    ("score", "Score", "per sample", False),
-    ("moved", "How far the signal moved", "relative to its norm", True),
-    ("gradient_norm", "Length of the robust gradient", "in units of the data", True),
-    ("certificate", "Variance along the worst direction", "in units of the data", True),
+    ("score", "Score", False),
+    ("moved", "How far the signal moved", True),
+    ("gradient_norm", "Length of the robust gradient", True),
+    ("certificate", "Variance along the worst direction", True),
 )
 COLUMNS = ("candidates", "score", "moved", "gradient_norm", "certificate", "removed", "passes", "seconds")
+NOTE = (
+    "The score is the mean log-likelihood ratio against no signal at all: larger is better. The certificate of a stage is "
+    "the variance of the gradients along their worst direction, after the robust mean removed the share shown beside it."
+)
 
 
-def stages_section(diagnostics: FitDiagnostics) -> str:
+def stages_section(diagnostics: FitDiagnostics) -> Section:
     """Charts and a table of the stages."""
-    note = (
-        "The score is the mean log-likelihood ratio against no signal at all: larger is better. The certificate of a stage is "
-        "the variance of the gradients along their worst direction, after the robust mean removed the share shown beside it."
-    )
-    figures = [_error_chart(diagnostics), *_stage_charts(diagnostics)]
-    return section("How it got there", [grid(figures), _stage_table(diagnostics), paragraph(note, "note")])
+    return Section("How it got there", _charts(diagnostics), table=_table(diagnostics), notes=[NOTE])
 
 
-def _error_chart(diagnostics: FitDiagnostics) -> str:
-    rows = [("certificate (worst case)", diagnostics.certificate)]
-    if diagnostics.expected_error is not None:
-        rows.insert(0, ("expected from noise", diagnostics.expected_error))
-    if diagnostics.truth is not None and diagnostics.true_error is not None:
-        start = diagnostics.distance_of(diagnostics.initial_signal)
-        rows = [("start, true", start), ("answer, true", diagnostics.true_error), *rows]
-    return bar_chart(
-        [name for name, _ in rows],
-        [value for _, value in rows],
-        formatted=[percent(value) for _, value in rows],
-        title="Error, relative to the norm of the signal",
-        value_label="share of the norm",
-        highlight=[1] if diagnostics.truth is not None else [0],
-        width=WIDTH,
-    )
-
-
-def _stage_charts(diagnostics: FitDiagnostics) -> list[str]:
-    names = [f"{i} {stage}" for i, stage in enumerate(diagnostics.history["stage"], start=1)]
-    charts = []
-    for key, title, unit, log in DRAWN:
+def _charts(diagnostics: FitDiagnostics) -> list[Drawing]:
+    drawings = []
+    for key, words, log in DRAWN:
         values = np.asarray(diagnostics.history[key], np.float64)
-        seen = np.flatnonzero(np.isfinite(values))
-        if (seen.size if not log else int((values[seen] > 0).sum())) < 2:
+        seen = values[np.isfinite(values) & ((values > 0) | (not log))]
+        if seen.size < 2:
             continue
-        if values.size <= FEW_STAGES:
-            chart = bar_chart(
-                [names[i] for i in seen],
-                values[seen],
-                title=f"{title}, by stage",
-                value_label=unit + (", logarithmic" if log else ""),
-                log=log,
-                width=WIDTH,
-            )
-        else:
-            chart = line_chart(
-                [Series("", np.arange(1, values.size + 1), values, style="both")],
-                title=f"{title}, by step",
-                x_label="step",
-                y_label=unit,
-                log_y=log,
-                width=WIDTH,
-                height=HEIGHT,
-            )
-        charts.append(chart)
-    return charts
+        title = f"{words}, by {'stage' if values.size <= FEW_STAGES else 'step'}"
+        said = f"{seen.size} values from {short_number(seen.min())} to {short_number(seen.max())}"
+        drawings.append(Drawing(title, inline_svg(_drawer(diagnostics, key), title, said)))
+    return drawings
 
 
-def _stage_table(diagnostics: FitDiagnostics) -> str:
+def _drawer(diagnostics: FitDiagnostics, key: str) -> Callable[[Any], Any]:
+    return lambda ax: plot.history(diagnostics, key, ax=ax)
+
+
+def _table(diagnostics: FitDiagnostics) -> Table:
     stages = diagnostics.history["stage"]
     count, half = len(stages), LISTED // 2
     listed = list(range(count)) if count <= LISTED else [*range(half), *range(count - half, count)]
-    lines = []
+    rows = []
     for i in listed:
         if count > LISTED and i == count - half:
-            gap = f"{count - len(listed)} more steps"
-            lines.append(tag("tr", tag("td", escaped(gap), colspan=len(COLUMNS) + 1, class_="words note")))
-        cells = [tag("th", escaped(f"{i + 1} {stages[i]}"), scope="row")]
-        for name in COLUMNS:
-            value = diagnostics.history[name][i].item()
-            cells.append(cell(name, value, _shown(name, value)))
-        lines.append(tag("tr", cells, data_stage=i))
+            rows.append(Row(f"{count - len(listed)} more steps", [Cell("")] * len(COLUMNS)))
+        values = [(name, diagnostics.history[name][i].item()) for name in COLUMNS]
+        cells = [cell(name, value, _shown(name, value)) for name, value in values]
+        rows.append(Row(f"{i + 1} {stages[i]}", cells, ("stage", str(i))))
     head = ("stage", "candidates", "score", "moved", "gradient", "certificate", "removed", "passes", "time")
-    return table(head, lines, "history", caption="Every stage of the fit.")
+    return Table("history", "Every stage of the fit.", head, (), rows)
 
 
 def _shown(name: str, value: float) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from robustphase.report.diagnostics import FitDiagnostics
-from robustphase.report.markup import percent
 from robustphase.report.rejection_causes import crowded_stretches
+from robustphase.report.words import percent
 
 #: More rejected than stated by this much is worth a look: clean samples with large noise are rejected as well.
 CLEARLY_MORE = 0.03
-#: A certificate beyond this share of the signal vouches for little.
-LOOSE = 0.5
+#: A certificate beyond the norm of the signal does not even tell it from zero.
+LOOSE = 1.0
 
 
 class Check(NamedTuple):

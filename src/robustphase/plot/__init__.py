@@ -1,0 +1,26 @@
+"""Plots of a fit, on matplotlib (``pip install 'robustphase[plot]'``).
+
+Every function takes a fitted estimator (and the data, where it shows samples) or the diagnostics that a result file holds, draws
+into ``ax`` or a new figure, and returns the axes: label, scale and save them as any others. A kind of thing has the same colour
+and the same mark in all of them.
+"""
+
+from robustphase.plot.course import candidates, certificate, groups, history, model_check
+from robustphase.plot.detector import flags, predictions, residuals, weights
+from robustphase.plot.noise import noise, variance
+from robustphase.plot.signals import signal
+
+__all__ = [
+    "candidates",
+    "certificate",
+    "flags",
+    "groups",
+    "history",
+    "model_check",
+    "noise",
+    "predictions",
+    "residuals",
+    "signal",
+    "variance",
+    "weights",
+]
