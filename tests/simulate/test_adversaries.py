@@ -292,7 +292,6 @@ def test_lists_and_integers_are_accepted():
         ({"y": np.ones(3)}, r"y must hold 4 real responses, one per row of A, got shape \(3,\)"),
         ({"y": np.ones(4) * 1j}, "y must hold 4 real responses"),
         ({"truth": np.ones(3)}, r"truth must have shape \(2,\)"),
-        ({"truth": np.ones(2) * 1j}, "truth must have .* the field of A"),
         ({"truth": np.zeros(2)}, "truth must be finite and not zero"),
     ],
 )

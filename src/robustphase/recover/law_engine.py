@@ -402,7 +402,8 @@ def _uneven(problem: Problem, answer: Answer) -> bool:
     m = problem.source.shape[0]
     predictions = answer.predictions
     residuals = problem.responses * problem.units - predictions - answer.backgrounds
-    levels, votes = np.broadcast_to(problem.levels, predictions.shape[1:]), []
+    levels = np.broadcast_to(problem.levels, predictions.shape[1:])
+    votes: list[bool] = []
     for column in range(predictions.shape[1]):
         used = np.broadcast_to(problem.weights > 0, predictions.shape)[:, column]
         mu, sizes = predictions[used, column], np.abs(residuals[used, column])
@@ -410,6 +411,10 @@ def _uneven(problem: Problem, answer: Answer) -> bool:
         found = 1.0 - float(kept(answer.weights[used, column]).mean())
         bad = max(found, min(float(levels[column]), LAW_ENGINE.unnoticed))
         half = mu > np.median(mu)
+        if not half.any():
+            # All rows predict the same: nothing can be uneven along that.
+            votes.append(False)
+            continue
         low, high = np.median(sizes[~half]), np.median(sizes[half])
         votes.append(low > 0 and np.log(high / low) > _most_uneven(sizes, bad, m))
     return bool(np.mean(votes) > 0.5)
