@@ -191,7 +191,9 @@ def vouched(answers: Answers, gradients: Gradients, levels: Array) -> Certificat
     variances = np.where(np.isfinite(gradients.top_variances), np.maximum(gradients.top_variances, 0.0), np.inf)
     # The gradients of a signal of zero vanish, and the curvature with them.
     curvatures = np.maximum(CERTIFICATE.curvature * norms**2 * (least_curvature(signals) if paired else 1.0), _TINY)
-    unit = CERTIFICATE.constant * np.sqrt(variances) / curvatures
+    with np.errstate(over="ignore"):
+        # Answers of next to no length are certified nothing.
+        unit = CERTIFICATE.constant * np.sqrt(variances) / curvatures
     allowed = unit * np.sqrt(np.maximum(levels, 1.0 / m))
     room = unit * np.sqrt(np.maximum(np.maximum(levels, answers.assumed), 1.0 / m))
     outside = (offsets > room) & (offsets > CERTIFICATE.rounding * norms)

@@ -416,7 +416,7 @@ def _uneven(problem: Problem, answer: Answer) -> bool:
             votes.append(False)
             continue
         low, high = np.median(sizes[~half]), np.median(sizes[half])
-        votes.append(low > 0 and np.log(high / low) > _most_uneven(sizes, bad, m))
+        votes.append(bool(low > 0 and high > low * np.exp(_most_uneven(sizes, bad, m))))
     return bool(np.mean(votes) > 0.5)
 
 
