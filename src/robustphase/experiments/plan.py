@@ -33,7 +33,6 @@ from robustphase.experiments.theory import (
     samples_for_recovery,
 )
 from robustphase.formatting import in_bytes, number
-from robustphase.recover.model_figures import checked_rows
 
 #: Where the constants were measured: fewest unknowns, most noise, and most contamination as a share of the breakdown.
 FEWEST_UNKNOWNS, MOST_NOISE, MOST_OF_BREAKDOWN = 25, 0.7, 0.75
@@ -49,6 +48,8 @@ BYTES_PER_PASS, OVERHEAD = 2000.0, 0.05
 BYTES_PER_SAMPLE, BYTES_PER_UNKNOWN, BYTES_OF_BLOCKS = 320, 4800, 1_000_000
 #: Bytes for each number in the rows that the model check looks at: once as they are, once in single precision.
 BYTES_CHECKED = 12
+#: Rows that it looks at, at least; of many an eighth.
+LEAST_CHECKED = 3000
 #: Size of the array that is read to measure the speed, and how often.
 TRIAL_BYTES, TRIALS = 2**24, 5
 #: Bytes of a covariate.
@@ -368,5 +369,5 @@ def predicted_seconds(n: int, m: int, speed: float) -> float:
 
 def predicted_bytes(n: int, m: int) -> int:
     """Memory of a fit, the data included."""
-    checked = BYTES_CHECKED * n * checked_rows(m, n, n)
+    checked = BYTES_CHECKED * n * min(m, max(LEAST_CHECKED, m // 8))
     return m * (ITEM * (n + 1) + BYTES_PER_SAMPLE) + BYTES_PER_UNKNOWN * n + BYTES_OF_BLOCKS + checked
