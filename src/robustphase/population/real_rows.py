@@ -1,7 +1,7 @@
 """Complex signals behind real rows: ``a`` real, ``y = |aᵀx|² + z = (aᵀu)² + (aᵀv)² + z`` with ``x = u + iv``.
 
 Only ``uuᵀ + vvᵀ`` shows in the responses, so ``x``, ``exp(iφ)x`` and ``x̄`` are one signal. A change ``h`` of the signal
-changes a prediction by ``2 Re(s̄ aᵀh)`` with ``s = aᵀx``, and half of the curvature of the weighted squares is
+changes a prediction by ``2 Re(s̄ aᵀh)`` with ``s = aᵀx``, and half of the curvature of the weighted squares is::
 
     H h = Σ w s · 2 Re(s̄ aᵀh) a  =  Σ w (|s|² aᵀh + s² aᵀh̄) a.
 

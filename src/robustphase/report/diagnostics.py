@@ -321,14 +321,14 @@ class FitDiagnostics:
     @property
     def true_error(self) -> float | None:
         """Distance to the truth relative to its norm, where the truth is known."""
-        return None if self.truth is None else self.distance_of(self.signal)
+        return None if self.truth is None else self._distance_of(self.signal)
 
     @property
     def paired(self) -> bool:
         """Whether a complex signal stands behind real rows, where its conjugate is the same signal."""
         return np.iscomplexobj(self.signal) and not self.dtype.startswith("c")
 
-    def distance_of(self, signal: Array) -> float:
+    def _distance_of(self, signal: Array) -> float:
         """Distance of a signal to the truth, relative to its norm."""
         assert self.truth is not None
         return float(rp.distance(signal, self.truth, relative=True, conjugate=self.paired))

@@ -41,11 +41,11 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components_, n_features)
+    components_ : ndarray of shape (k, n_features)
         Orthonormal directions, most variance first; the largest entry of each is positive.
-    explained_variance_ : ndarray of shape (n_components_,)
+    explained_variance_ : ndarray of shape (k,)
         Variance of the good rows along them.
-    explained_variance_ratio_ : ndarray of shape (n_components_,)
+    explained_variance_ratio_ : ndarray of shape (k,)
         The same over the total variance of the good rows.
     mean_ : ndarray of shape (n_features,)
         Mean of the good rows.
@@ -150,7 +150,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Returns
         -------
-        ndarray of shape (n_samples, n_components_)
+        ndarray of shape (n_samples, k)
         """
         check_is_fitted(self)
         source = open_points(self, X, reset=False)
@@ -161,7 +161,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_components_)
+        X : array-like of shape (n_samples, k)
             Coordinates.
 
         Returns
