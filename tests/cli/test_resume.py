@@ -21,6 +21,7 @@ import robustphase as rp
 from robustphase.cli import fit
 from robustphase.cli.fit import Progress, say_costs
 from robustphase.cli.terminal import Screen
+from robustphase.estimator.progress import USUAL_PASSES, usual_passes
 from robustphase.files.checkpoint import count_passes
 from robustphase.formatting import duration
 from robustphase.report import load_result
@@ -248,7 +249,7 @@ def test_the_time_left_follows_from_the_passes_that_were_made(clock):
     assert progress.left() == ""
     clock[0] += 4 * 3.5
     rows.passes = 24
-    low, high = fit.USUAL_PASSES
+    low, high = USUAL_PASSES
     assert progress.left() == f"usually {4 * (low - 23)} s to {duration(4 * (high - 23))} more"
     rows.passes = low + 10
     assert progress.left().startswith("usually done within")
@@ -270,7 +271,7 @@ def test_the_passes_that_fits_take_are_usual():
         world = rp.simulate.make_world(n=n, m=m, contamination=0.1, attack="decoy", seed=1)
         source = rp.rows.MemoryRows(world.A)
         model = rp.RobustPhaseRetrieval(**settings).fit(source, world.y)
-        usual = fit.usual_passes(model)
+        usual = usual_passes(model)
         assert usual is not None
         assert usual[0] / 2 <= source.passes <= 2 * usual[1]
 

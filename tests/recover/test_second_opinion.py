@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.constants import varied
 from robustphase.problem import build_problem
-from robustphase.recover import contradiction
+from robustphase.recover import contradiction, second_opinion
 from robustphase.recover.contradiction import CONTRADICTION, asked_of, far, near, shortest_half
 from robustphase.recover.second_opinion import OPINION, best_half, elected
 from robustphase.rows import MemoryRows
@@ -20,11 +20,11 @@ from robustphase.simulate import elliptical, make_world
 N, M, SIGMA = 50, 2500, 0.5
 
 
-def learned_attack(seed, *, level, angle, norm, lean):
+def learned_attack(seed, *, level, angle, norm, lean, order=None):
     """Samples on which a second signal differs from the truth, and the noise leans its way, are rewritten in its name."""
     rng = np.random.default_rng(seed)
     A, x = rng.standard_normal((M, N)), rng.standard_normal(N)
-    x /= np.linalg.norm(x)
+    x = x / np.linalg.norm(x) if order is None else (x / np.linalg.norm(x))[order]
     y = (A @ x) ** 2 + SIGMA * rng.standard_normal(M)
     beside = rng.standard_normal(N)
     beside -= x * (x @ beside)
@@ -56,6 +56,24 @@ def test_an_attack_that_was_learned_is_overruled():
             with varied(CONTRADICTION, slack=np.inf):
                 alone = RobustPhaseRetrieval(attack["level"]).fit(A, y)
             assert distance(alone.signal_, x) > LIMITS[attack["level"]], f"{attack}, seed {seed}"
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_second_opinions_go_to_the_signals_that_they_are_about(monkeypatch):
+    A, first, x = learned_attack(0, **ATTACKS[0])
+    order = np.random.default_rng(1).permutation(N)
+    second = learned_attack(0, **ATTACKS[0], order=order)[1]
+    heard = []
+
+    def last_then_first(residuals, used, lead):
+        heard.append(residuals.shape[1])
+        return residuals.shape[1] - 2 if len(heard) == 1 else 0
+
+    monkeypatch.setattr(second_opinion, "elected", last_then_first)
+    model = RobustPhaseRetrieval(0.1).fit(A, np.column_stack((first, second)))
+    assert len(heard) == 2
+    for found, truth in zip(model.signal_, (x, x[order]), strict=True):
+        assert distance(found, truth) < 0.15
 
 
 def test_right_answers_are_left_as_they_are():

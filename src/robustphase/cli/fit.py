@@ -46,7 +46,7 @@ from robustphase.cli.values import (
     Start,
 )
 from robustphase.estimator import CurvedNoise
-from robustphase.estimator.progress import FEW_PASSES, USUAL_PASSES, say_left, seconds_left, usual_passes  # noqa: F401
+from robustphase.estimator.progress import FEW_PASSES, say_left, seconds_left, usual_passes
 from robustphase.files import (
     DataError,
     StoredSamples,

@@ -195,4 +195,5 @@ def _influence(problem: Problem, fit: LikelihoodFit, residuals: Array, keep: Arr
 
     shift = CONTRADICTION.shift * scales
     slopes = (influence(residuals + shift) - influence(residuals - shift)) / np.maximum(2 * shift, _TINY)
-    return influence(residuals), np.asarray((slopes * abs2(np.where(keep, fit.projections, 0))).sum(axis=0))
+    own: Array = fit.weights * used * residuals
+    return own, np.asarray((slopes * abs2(np.where(keep, fit.projections, 0))).sum(axis=0))

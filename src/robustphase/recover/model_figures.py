@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from robustphase.constants import budget, derived, empirical, numeric
+from robustphase.constants import budget, derived, empirical
 from robustphase.population import newton_step
 from robustphase.population.real_rows import least_curvature as least_paired_curvature
 from robustphase.problem import kept
@@ -70,7 +70,6 @@ class FigureOptions:
         36.0,
         "steps of Lanczos' method for the least curvature of more unknowns, times the root of the rows per unknown",
     )
-    least_normal: float = numeric(1e-5, "curvatures below it are roundings: rows are taken in single precision")
 
 
 FIGURES = FigureOptions()

@@ -98,9 +98,10 @@ def second_opinions(
     signals, backgrounds = fit.state.signals, fit.state.backgrounds
     starts = np.hstack([np.column_stack((signals[:, k], found.signals)) for k, found in enumerate(sought)])
     levels = np.concatenate([np.append(backgrounds[k], found.backgrounds) for k, found in enumerate(sought)])
-    # Each fitted in both ways, with columns of their own in the same passes.
-    held_back = np.repeat((False, True), owners.size)
-    owners, starts, levels = np.tile(owners, 2), np.tile(starts, 2), np.tile(levels, 2)
+    # Each fitted in both ways, with columns of their own in the same passes. Those of one owner stay together: winners then
+    # stand in the order of their owners.
+    held_back = np.tile((False, True), owners.size)
+    owners, starts, levels = (np.repeat(values, 2, axis=-1) for values in (owners, starts, levels))
     repeated = _repeated(problem, owners)
     others = fit_tightly(repeated, starts, levels, held_back)
     chosen = np.array(
@@ -140,7 +141,7 @@ def elected(residuals: Array, used: Array, lead: float) -> int:
     seen, voters = residuals[used], max(int(used.sum()), 1)
     # Around their medians: what a fit takes for the background depends on how it treats the tails of skewed noise.
     sizes = np.abs(seen - np.median(seen, axis=0))
-    closer = (sizes[:, :, np.newaxis] < sizes[:, np.newaxis, :]).mean(axis=0)
+    closer = np.stack([(one[:, np.newaxis] < sizes).mean(axis=0) for one in sizes.T])
     shares = (1 + closer - closer.T) / 2
     # The others were made for such a vote, and the answer was not.
     shares[0, 1:] += lead / (2 * np.sqrt(voters))
