@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from robustphase import RobustPhaseRetrieval
+from robustphase.recover.determinacy import least_curvature, variety
 from robustphase.recover.model_check import (
     CHECKS,
     Check,
@@ -18,7 +19,7 @@ from robustphase.recover.model_check import (
     check_model,
     sampling_error,
 )
-from robustphase.recover.model_figures import Design, Figures, FittedSamples, least_curvature, measure, variety
+from robustphase.recover.model_figures import Design, Figures, FittedSamples, measure
 from robustphase.rows import MemoryRows
 
 RIGHT = Figures(

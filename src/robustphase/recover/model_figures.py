@@ -12,9 +12,7 @@ judged on the other half, where chance gives a correlation of zero with a known 
 tails decide nothing.
 
 The first pass also takes what there is to know of the design: the lengths of the rows, their mean, two moments of the spectrum
-of their covariance along a random direction, and, from a few rows per unknown, the least curvature of the loss at the answer:
-where it is nearly zero, other signals fit as well. For standard normal rows the least eigenvalue of the mean of
-``|a·x|² a aᵀ`` over k rows per unknown is ``(1 − k^{-1/2})³ ‖x‖²``, as simulations say.
+of their covariance along a random direction, and whether they determine a signal (:mod:`robustphase.recover.determinacy`).
 """
 
 from __future__ import annotations
@@ -28,8 +26,8 @@ from scipy.stats import rankdata
 
 from robustphase.constants import budget, derived, empirical
 from robustphase.population import newton_step
-from robustphase.population.real_rows import least_curvature as least_paired_curvature
 from robustphase.problem import kept
+from robustphase.recover.determinacy import least_curvature, random_directions, variety
 from robustphase.recover.rival_signal import Rival, find_rival
 from robustphase.rows import MemoryRows, OperatorRows, RowSource, rows_at
 from robustphase.rows.passes import NUMBERS, abs2, adjoint_block, in_slices, project_block
@@ -54,7 +52,6 @@ class FigureOptions:
     )
     rows_share: float = budget(0.125, "rows that may always be taken, over all of them")
     numbers: int = budget(1 << 24, "numbers in the rows that are taken")
-    compared: int = budget(128, "rows that are compared in pairs, to see how many different things they tell")
     depth: int = budget(4, "steps of Lanczos' method for directions in the residuals of rows in memory")
     passes: int = budget(2, "steps of it for rows that are swept")
     swept_signals: int = budget(8, "most signals for which directions are sought where rows are swept")
@@ -62,14 +59,6 @@ class FigureOptions:
         0.3, "least scale of a bin in units of that of all: a few samples may agree by chance"
     )
     powers: int = budget(45, "exponents that are tried")
-    curvature_exact: int = budget(64, "most real unknowns for which the matrix of the curvatures is made")
-    weaker: float = empirical(
-        0.05, "curvature behind real rows, over that behind complex ones, below which a complex signal counts as real"
-    )
-    curvature_depth: float = budget(
-        36.0,
-        "steps of Lanczos' method for the least curvature of more unknowns, times the root of the rows per unknown",
-    )
 
 
 FIGURES = FigureOptions()
@@ -325,7 +314,7 @@ def _measure(part: _Part, rng: np.random.Generator) -> tuple[list[Figures], Desi
     first_half = part.first_half
     halves = np.where(first_half[:, np.newaxis], 1.0, 0.0)
     depth = FIGURES.depth if part.single is not None else FIGURES.passes if p <= FIGURES.swept_signals else 0
-    starts = _random_directions(n, 2, fit.signals.dtype, rng)
+    starts = random_directions(n, 2, fit.signals.dtype, rng)
     first = _first_pass(part, keep, halves, starts[:, :1], rng)
     predictions = first.predictions if fit.predictions is None else fit.predictions
     residuals = fit.responses - predictions - fit.centres
@@ -538,29 +527,6 @@ def _first_pass(part: _Part, keep: Array, halves: Array, probe: Array, rng: np.r
     )
 
 
-def variety(rows: Array, rng: np.random.Generator) -> float:
-    """How many different numbers responses to such rows tell at least, however many rows there are.
-
-    Responses are linear in the matrix ``x xᴴ``, and those to two rows have the inner product ``|⟨a, b⟩|²``. The participation
-    ratio of the eigenvalues of this kernel, ``(Σλ)²/Σλ²``, is a lower bound of its rank; for ever more rows it tends to the
-    squared mean of its diagonal over the mean square of the rest, and a few rows show both. Normal rows have n² (real ones n²/2),
-    those of a Fourier transform less than 2n, whatever their number.
-    """
-    count = min(FIGURES.compared, len(rows))
-    if count < FIGURES.fewest:
-        return np.inf
-    some = rows[np.sort(rng.choice(len(rows), count, replace=False))]
-    kernel = abs2(some @ some.conj().T).astype(np.float64)
-    own = float(np.mean(np.diag(kernel)))
-    np.fill_diagonal(kernel, 0.0)
-    # The part that all responses have in common is one number.
-    sums = kernel.sum(axis=0) / (count - 2)
-    kernel -= sums[:, np.newaxis] + sums - sums.sum() / (count - 1)
-    np.fill_diagonal(kernel, 0.0)
-    rest = float(np.sum(kernel**2)) / (count * (count - 3))
-    return own**2 / rest if 0 < rest < np.inf and np.isfinite(own) else np.inf
-
-
 def _curvature(part: _Part, projections: Array, rows: Array, rng: np.random.Generator) -> float:
     """Least curvature of the loss at a typical answer over what standard normal rows would give; NaN if it cannot be told."""
     signals = part.fit.signals
@@ -572,73 +538,6 @@ def _curvature(part: _Part, projections: Array, rows: Array, rng: np.random.Gene
     used = np.zeros(len(projections), projections.dtype)
     used[rows] = projections[rows, column] / unit
     return least_curvature(part.single, used[part.order], signals[:, column] / unit, rng)
-
-
-def least_curvature(rows: Array, projections: Array, signal: Array, rng: np.random.Generator) -> float:
-    """Least eigenvalue of the mean of ``t tᵀ`` over what standard normal rows would give, with ``t = s a`` in the real unknowns.
-
-    The phase of a complex signal is free and does not count. Behind real rows the imaginary part of a nearly real signal, in the
-    phase that makes it least, is known badly whatever the rows are (:mod:`robustphase.population.real_rows`), and rows are held
-    against standard normal ones there too. Of many unknowns it is the least Ritz value, which is larger, of a few steps of
-    Lanczos' method; eigenvalues that stand alone, such as zero, show soon.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (m, n)
-        The rows.
-    projections : ndarray of shape (m,)
-        ``a·x``; zero for rows that are not to be used.
-    signal : ndarray of shape (n,)
-        x, of unit length.
-    rng : numpy.random.Generator
-        For a first guess.
-    """
-    is_complex, n = np.iscomplexobj(signal), rows.shape[1]
-    unknowns, count = n * (2 if is_complex else 1), int(np.count_nonzero(projections))
-    # Behind real rows the risk has a curvature of its own along the weaker of two orthogonal parts of the signal.
-    paired = is_complex and not np.iscomplexobj(rows)
-    weaker = float(least_paired_curvature(signal[:, np.newaxis])[0]) if paired else 1.0
-    if count <= unknowns or weaker < FIGURES.weaker:
-        return np.nan
-    if unknowns <= FIGURES.curvature_exact:
-        tangents = np.conj(projections)[:, np.newaxis] * rows
-        real = np.hstack((tangents.real, -tangents.imag)) if is_complex else tangents
-        moment = real.T @ real / count
-        if not np.isfinite(moment).all():
-            return np.nan
-        values = np.linalg.eigvalsh(moment)
-        least = values[1] if is_complex and values.size > 1 else values[0]
-    else:
-        least = _least_ritz_value(rows, projections, 1j * signal if is_complex else None, rng) / count
-    normal = (0.5 * weaker if is_complex else 1.0) * (1 - (unknowns / count) ** 0.5) ** 3
-    return float(max(least, 0.0) / normal)
-
-
-def _least_ritz_value(rows: Array, projections: Array, free: Array | None, rng: np.random.Generator) -> float:
-    """The least Ritz value of ``v ↦ Σ Re(t·v) conj(t)`` with ``t = conj(s) a``, across a direction that is free."""
-    basis: list[Array] = [] if free is None else [free]
-    images: list[Array] = []
-    dtype = rows.dtype if free is None else free.dtype
-    unknowns = rows.shape[1] * (1 if free is None else 2)
-    depth = int(np.ceil(FIGURES.curvature_depth * np.sqrt(unknowns / np.count_nonzero(projections))))
-    vector = _random_directions(rows.shape[1], 1, dtype, rng)[:, 0]
-    for _ in range(depth):
-        for earlier in basis * 2:
-            vector = vector - earlier * np.vdot(earlier, vector).real
-        length = float(np.linalg.norm(vector))
-        if not length > 1e-9:
-            break
-        vector = vector / length
-        along = (np.conj(projections) * project_block(rows, vector)).real
-        image = adjoint_block(rows, along * projections).astype(vector.dtype)
-        basis.append(vector)
-        images.append(image)
-        vector = image
-    if not images or not np.isfinite(images[-1]).all():
-        return np.nan
-    vectors = np.stack(basis[len(basis) - len(images) :])
-    small = (vectors.conj() @ np.stack(images).T).real
-    return float(np.linalg.eigvalsh((small + small.T) / 2)[0])
 
 
 def _mostly(keep: Array) -> Array:
@@ -799,14 +698,6 @@ def _across_only(vectors: Array, signals: Array) -> Array:
     units = repeated / np.maximum(np.linalg.norm(repeated, axis=0), _TINY)
     left: Array = vectors - units * np.vecdot(units.T, vectors.T)
     return left
-
-
-def _random_directions(n: int, count: int, dtype: Any, rng: np.random.Generator) -> Array:
-    values = rng.standard_normal((n, count)).astype(np.result_type(dtype, np.float64))
-    if np.iscomplexobj(values):
-        values = values + 1j * rng.standard_normal((n, count))
-    directions: Array = values / np.linalg.norm(values, axis=0)
-    return directions
 
 
 def _robust_scale(values: Array) -> float:
