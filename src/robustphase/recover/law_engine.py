@@ -38,7 +38,9 @@ from robustphase.likelihood.laws import (
 )
 from robustphase.likelihood.noise_model import NOISE, NoiseModel
 from robustphase.problem import Problem, kept, real_unknowns, response_unit
+from robustphase.recover.doubted_grips import GRIPS, doubted_grips, worth_learning
 from robustphase.recover.doubtful_direction import (
+    DIRECTION,
     doubtful_direction,
     more_likely,
     moved_beyond_chance,
@@ -292,7 +294,30 @@ def _fit_counts(problem: Problem, readings: Readings, answer: Answer, seed: int)
         signals, backgrounds = (np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
     fit = fit_law(problem, readings, PoissonLaw(mixing), signals, backgrounds)
     fitted = _with_classes(problem, readings, fit)
-    return _looked_along(problem, readings, *fitted, seed) if p == 1 else fitted
+    if p > 1:
+        return fitted
+    return _told_by_doubts(problem, readings, *_looked_along(problem, readings, *fitted, seed), seed)
+
+
+def _told_by_doubts(
+    problem: Problem, readings: Readings, fit: LawFit, known: Readings, seed: int
+) -> tuple[LawFit, Readings]:
+    """The fit, or one with bad counts that know their grip on the directions which the doubts show, where that is better."""
+    mass, unknowns = float(readings.weights.sum()), real_unknowns(fit.signals)
+    for _ in range(GRIPS.rounds):
+        if not worth_learning(fit, readings):
+            break
+        best, gain = (fit, known), 0.0
+        for count in GRIPS.directions:
+            orders = doubted_grips(problem, fit, known, count, seed=seed)
+            other, found = _with_classes(problem, readings, fit, orders)
+            gained = mass * (other.merits[-1, 0] - fit.merits[-1, 0]) - DIRECTION.gain * unknowns * count
+            if gained > gain:
+                best, gain = (other, found), gained
+        if gain <= 0:
+            break
+        fit, known = best
+    return fit, known
 
 
 def _looked_along(

@@ -1,0 +1,64 @@
+"""Counts that an adversary has rewritten where they move the signal most, along one direction or along several."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from robustphase import RobustPhaseRetrieval, distance
+from robustphase.constants import varied
+from robustphase.descend.law_fit import Effort, fit_law
+from robustphase.likelihood.laws import PoissonLaw, Readings, marginal_law
+from robustphase.problem import Problem
+from robustphase.recover.doubted_grips import GRIPS, doubted_grips, worth_learning
+from robustphase.rows import as_source
+from robustphase.simulate import make_counts
+
+
+def judged_at_the_truth(world, level=0.1):
+    y = world.y[:, np.newaxis]
+    weights = np.ones(y.shape)
+    law = marginal_law(y, weights, counts=True)
+    readings = Readings(y, weights, None, np.zeros(y.shape), law)
+    problem = Problem(as_source(world.A), y, weights, law, np.array([level]), np.ones(1), True)
+    truth, dark = world.truth[:, np.newaxis], np.array([world.noise_mean])
+    return problem, readings, fit_law(problem, readings, PoissonLaw(np.array([level])), truth, dark, Effort(0))
+
+
+def place_among_all(sizes, chosen):
+    """Mean rank of the chosen ones, as a share of all: a half where sizes know nothing of the choice."""
+    return float(np.argsort(np.argsort(sizes[:, 0]))[chosen].mean() / sizes.size)
+
+
+@pytest.mark.parametrize("field", ["real", "complex"])
+@pytest.mark.parametrize(("attack", "count"), [("gradient_push", 1), ("gradient_spread", 4)])
+def test_rewritten_samples_have_the_largest_learned_grips(field, attack, count):
+    for seed in range(3):
+        world = make_counts(16, 2500, mean_count=1.0, contamination=0.1, attack=attack, field=field, seed=seed)
+        problem, readings, fit = judged_at_the_truth(world)
+        sizes = doubted_grips(problem, fit, readings, count)
+        assert sizes.shape == (2500, 1)
+        assert place_among_all(sizes, world.touched) > 0.8, seed
+        energies = np.abs(fit.projections) ** 2
+        assert place_among_all(sizes, world.touched) > place_among_all(energies, world.touched), seed
+
+
+def test_nothing_is_learned_where_next_to_nothing_is_doubted():
+    world = make_counts(16, 2500, mean_count=1.0, contamination=0.1, attack="gradient_push", seed=0)
+    _, readings, fit = judged_at_the_truth(world)
+    assert worth_learning(fit, readings)
+    clean = make_counts(16, 2500, mean_count=1.0, contamination=0.0, attack="none", seed=0)
+    _, readings, fit = judged_at_the_truth(clean, level=0.001)
+    assert not worth_learning(fit, readings)
+
+
+@pytest.mark.filterwarnings("ignore::robustphase.recover.model_check.ModelWarning")
+def test_an_attack_on_gradients_loses_by_what_the_doubts_show():
+    learned, without = [], []
+    for seed in range(3):
+        world = make_counts(30, 2500, mean_count=1.0, contamination=0.1, attack="gradient_spread", seed=seed)
+        model = RobustPhaseRetrieval(0.1, noise="poisson")
+        learned.append(distance(model.fit(world.A, world.y).signal_, world.truth))
+        with varied(GRIPS, rounds=0):
+            without.append(distance(model.fit(world.A, world.y).signal_, world.truth))
+    assert np.median(learned) < 0.9 * np.median(without)
