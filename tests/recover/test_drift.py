@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.recover.drift import broken_lines, find_drift
+from robustphase.recover.jumps import find_jumps, segments
 from robustphase.simulate import make_camera, make_world
 
 
@@ -35,6 +36,29 @@ def test_curves_are_found_again_whatever_their_units():
         drift = find_drift(unit * y, unit * energies, np.ones((3000, 1)))
         assert_allclose(drift.gains, gains / gains.mean(), atol=0.04)
         assert_allclose(drift.backgrounds / unit, backgrounds - backgrounds.mean(), atol=0.1)
+
+
+def test_jumps_are_found_where_they_are_and_nowhere_else():
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        energies, weights = rng.chisquare(1, 1200), np.full(1200, 1 / 1200)
+        steady = energies + 0.3 * rng.standard_normal(1200)
+        assert find_jumps(steady, energies, weights, fewest=30, most=32).size == 0, seed
+        gains = np.repeat([1.0, 1.6, 0.9], [500, 300, 400])
+        found = find_jumps(steady + (gains - 1) * energies, energies, weights, fewest=30, most=32)
+        assert_allclose(found, [500, 800], atol=25)
+    assert segments(5, np.array([2, 3])).tolist() == [[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]]
+
+
+def test_a_gain_that_jumps_is_corrected_without_touching_the_background():
+    rng = np.random.default_rng(1)
+    gains = np.repeat([0.8, 1.2, 0.8, 1.2], 500)[:, None]
+    energies = rng.chisquare(1, (2000, 1))
+    y = gains * energies + 50.0 + 0.1 * rng.standard_normal((2000, 1))
+    drift = find_drift(y, energies, np.ones((2000, 1)))
+    assert_allclose(drift.gains, gains, atol=0.03)
+    assert not drift.backgrounds.any()
+    assert_allclose(drift.corrected(y), energies + 50.0, atol=0.8)
 
 
 @pytest.mark.parametrize("kind", ["additive", "camera"])

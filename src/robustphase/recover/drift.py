@@ -2,8 +2,9 @@ r"""Slow drift of gain and background over the rows.
 
 Rows are read one after the other, and meanwhile lamps fade and electronics warm up: ``y = γ(t) |aᴴx|² + b + δ(t) + noise``
 with the place t of the row in the order of reading. Both curves are broken lines with equal pieces, of which there are as many as
-the residuals of a fit ask for, by Schwarz' criterion (BIC), none if they ask for none. Gain one and background zero are those of
-the average row, so that the signal keeps its meaning.
+the residuals of a fit ask for, by Schwarz' criterion (BIC), none if they ask for none; or they jump, at rows that are found
+(:mod:`robustphase.recover.jumps`), where the same criterion prefers that. Gain one and background zero are those of the average
+row, so that the signal keeps its meaning.
 
 A fit that knows of no drift still finds the signal by and large; from its residuals the curves are read, responses are corrected
 by them, and the fit is repeated.
@@ -11,6 +12,7 @@ by them, and the fit is repeated.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
@@ -18,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robustphase.constants import budget, derived, numeric
+from robustphase.recover.jumps import find_jumps, segments
 from robustphase.rows.source import Array
 
 DRIFTS = (None, "auto")
@@ -33,6 +36,7 @@ class DriftOptions:
     )
     fewest: int = derived(30, "readings per knot: with fewer, a knot is known no better than a fifth of the noise")
     least_gain: float = numeric(0.1, "least gain: a detector that reads less at times reads nothing")
+    segments: int = budget(32, "segments at most between which readings jump")
     rounds: int = budget(4, "fits at most")
     settled: float = numeric(
         0.05, "change of the curves between two fits, in scales of the noise, at which they have settled"
@@ -43,10 +47,14 @@ DRIFT = DriftOptions()
 
 
 class Drift(NamedTuple):
-    """Gains and backgrounds of every reading, both of shape (m, p); one and zero on average."""
+    """Gains and backgrounds of every reading, both of shape (m, p); one and zero on average.
+
+    ``levels`` (p,) are the constant backgrounds beside them, which no gain multiplies.
+    """
 
     gains: Array
     backgrounds: Array
+    levels: Array
 
     @property
     def any(self) -> bool:
@@ -55,13 +63,13 @@ class Drift(NamedTuple):
 
     def corrected(self, responses: Array) -> Array:
         """Responses (m, p) as they would have been read without the drift."""
-        corrected: Array = (responses - self.backgrounds) / self.gains
+        corrected: Array = (responses - self.backgrounds - self.levels) / self.gains + self.levels
         return corrected
 
 
 def no_drift(shape: tuple[int, ...]) -> Drift:
     """Nothing drifts."""
-    return Drift(np.ones(shape), np.zeros(shape))
+    return Drift(np.ones(shape), np.zeros(shape), np.zeros(shape[-1]))
 
 
 def find_drift(responses: Array, energies: Array, weights: Array) -> Drift:
@@ -77,40 +85,62 @@ def find_drift(responses: Array, energies: Array, weights: Array) -> Drift:
         Of the last least-squares problem: zero for bad readings, smaller where the noise is wider.
     """
     found = [_column(*columns) for columns in zip(responses.T, energies.T, weights.T, strict=True)]
-    gains, backgrounds = (np.stack(parts, axis=1) for parts in zip(*found, strict=True))
-    return Drift(gains, backgrounds)
+    gains, backgrounds, levels = (np.stack(parts, axis=-1) for parts in zip(*found, strict=True))
+    return Drift(gains, backgrounds, levels)
 
 
-def _column(y: Array, energies: Array, weights: Array) -> tuple[Array, Array]:
+class _Shape(NamedTuple):
+    """Functions (m, k) that backgrounds and gains are sums of, and how many unknowns they bring."""
+
+    backgrounds: Array
+    gains: Array
+    unknowns: int
+
+
+def _column(y: Array, energies: Array, weights: Array) -> tuple[Array, Array, float]:
     m, mass = y.size, max(float(weights.sum()), _TINY)
     w = weights / mass
     unit = max(float(w @ energies), _TINY)
-    e = energies / unit
+    y, e = y / unit, energies / unit
     # As many readings as weigh alike: bad ones do not count.
     count = 1 / max(float(w @ w), _TINY)
-    allowed = [pieces for pieces in DRIFT.pieces if pieces * DRIFT.fewest <= count]
-    best, chosen = np.inf, (0, 0)
-    for pieces in product(allowed, allowed):
-        _, squares = _solved(y / unit, e, w, *pieces)
-        unknowns = sum(piece + 1 for piece in pieces)
-        criterion = count * np.log(max(squares, _TINY)) + unknowns * np.log(max(count, 2.0))
+    best, chosen = np.inf, _Shape(np.ones((m, 1)), np.ones((m, 1)), 2)
+    for shape in _shapes(y, e, w, count):
+        _, squares = _solved(y, e, w, shape)
+        criterion = count * np.log(max(squares, _TINY)) + shape.unknowns * np.log(max(count, 2.0))
         if criterion < best:
-            best, chosen = criterion, pieces
-    (offsets, gains), _ = _solved(y / unit, e, w, *chosen)
+            best, chosen = criterion, shape
+    (offsets, gains), _ = _solved(y, e, w, chosen)
     middle = float(w @ offsets)
     average = max(float(w @ gains), _TINY)
-    gains = np.maximum(gains / average, DRIFT.least_gain) if chosen[1] else np.ones(m)
-    return gains, unit * (offsets - middle) if chosen[0] else np.zeros(m)
+    steady, even = (part.shape[1] == 1 for part in chosen[:2])
+    gains = np.ones(m) if even else np.maximum(gains / average, DRIFT.least_gain)
+    return gains, np.zeros(m) if steady else unit * (offsets - middle), 0.0 if even else unit * middle
 
 
-def _solved(y: Array, energies: Array, weights: Array, first: int, second: int) -> tuple[tuple[Array, Array], float]:
-    """Curves of background and gain with so many pieces, and the weighted mean square of what they leave."""
-    one, other = broken_lines(y.size, first), broken_lines(y.size, second)
+def _shapes(y: Array, energies: Array, weights: Array, count: float) -> Iterator[_Shape]:
+    """What the curves may look like: broken lines of every number of pieces, and steps between the jumps that are found."""
+    m = y.size
+    lines = [broken_lines(m, pieces) for pieces in DRIFT.pieces if pieces * DRIFT.fewest <= count]
+    for one, other in product(lines, lines):
+        yield _Shape(one, other, one.shape[1] + other.shape[1])
+    jumps = find_jumps(y, energies, weights, fewest=DRIFT.fewest, most=DRIFT.segments)
+    if jumps.size == 0:
+        return
+    constant, steps = broken_lines(m, 0), segments(m, jumps)
+    for one, other in ((steps, constant), (constant, steps), (steps, steps)):
+        yield _Shape(one, other, one.shape[1] + other.shape[1] + jumps.size)
+
+
+def _solved(y: Array, energies: Array, weights: Array, shape: _Shape) -> tuple[tuple[Array, Array], float]:
+    """Curves of background and gain, and the weighted mean square of what they leave."""
+    one, other = shape.backgrounds, shape.gains
     columns = np.hstack((one, other * energies[:, np.newaxis]))
     moments = columns.T @ (weights[:, np.newaxis] * columns)
     solution = np.linalg.lstsq(moments, columns.T @ (weights * y), rcond=1e-12)[0]
     left = y - columns @ solution
-    return (one @ solution[: first + 1], other @ solution[first + 1 :]), float(weights @ (left * left))
+    first = one.shape[1]
+    return (one @ solution[:first], other @ solution[first:]), float(weights @ (left * left))
 
 
 def broken_lines(m: int, pieces: int) -> Array:
