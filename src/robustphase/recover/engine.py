@@ -35,7 +35,7 @@ from robustphase.likelihood.comparison import comparison_floor
 from robustphase.likelihood.laws import CurvedNoise
 from robustphase.problem import KEPT, PROBLEM, Candidates, Grouping, Problem, kept, put_columns
 from robustphase.recover.contradiction import contradictions
-from robustphase.recover.law_engine import Answer, Detector, lawful_answer
+from robustphase.recover.law_engine import Answer, Detector, lawful_again, lawful_answer
 from robustphase.recover.law_groups import groups_under_law
 from robustphase.recover.second_opinion import second_opinions
 from robustphase.recover.selection import Selected, finalists, select
@@ -336,7 +336,7 @@ def _under_law(problem: Problem, found: Recovery, detector: Detector, run: _Run)
     # What additive noise says of groups does not hold under another law.
     shared = groups_under_law(weighted, lawful, detector)
     if shared.bad:
-        lawful = lawful_answer(shared.applied_to(weighted), answer, detector, seed=run.seed) or lawful
+        lawful = lawful_again(shared.applied_to(weighted), lawful, answer, detector, seed=run.seed)
     clean = np.clip(lawful.clean, 0.0, 1.0)
     run.history.note(lawful.noise.kind, found.converged.size, scale=float(lawful.noise.scales[0]))
     return replace(

@@ -231,12 +231,50 @@ def _answer_of(
         if asked or _dispersed_as_counts(counted, readings, fit):
             return "poisson", _lawful(readings, fit)
     if which == "curve" or detector.censored is not None or _uneven(problem, answer):
-        offsets = _offsets(problem, detector) / problem.units
-        shifted = problem._replace(responses=problem.responses + offsets)
-        readings = _readings(shifted, detector, offsets, counts=False)
-        fit = _fit_curve(shifted, readings, answer.over(problem.units), curved=detector.noise != "additive")
-        return "curve", _lawful(readings, fit).times(problem.units)
+        return "curve", _under_curve(problem, answer, detector)
     return None, None
+
+
+def lawful_again(problem: Problem, lawful: Lawful, answer: Answer, detector: Detector, *, seed: int = 0) -> Lawful:
+    """An answer under a law fitted again from where it is, to a problem whose rows have other weights.
+
+    The law is known by then, and so is the start: nothing is sought or raced.
+
+    Parameters
+    ----------
+    problem, answer, detector, seed
+        As in :func:`lawful_answer`.
+    lawful : Lawful
+        What that found, for all columns.
+    """
+    m, p = problem.responses.shape
+    size = max(1, LAW_ENGINE.numbers // m)
+    counts = bool(np.all(lawful.noise.counts))
+    answer = answer._replace(
+        signals=lawful.signals, backgrounds=lawful.backgrounds, weights=lawful.clean, predictions=lawful.predictions
+    )
+    found: list[Lawful] = []
+    for low in range(0, p, size):
+        columns = np.arange(low, min(low + size, p))
+        some, start, read = problem.only(columns), answer.only(columns), detector.only(columns)
+        if counts:
+            some = as_read(some, read)
+            readings = _readings(some, read, _offsets(some, read), counts=True)
+            law = PoissonLaw(lawful.noise.mixing[columns])
+            fit, readings = _fit_counts_from(some, readings, law, start.signals, start.backgrounds, seed)
+            found.append(_lawful(readings, fit))
+        else:
+            found.append(_under_curve(some, start, read))
+    return found[0] if len(found) == 1 else _joined(found)
+
+
+def _under_curve(problem: Problem, answer: Answer, detector: Detector) -> Lawful:
+    """The answer with a variance curve, from another one."""
+    offsets = _offsets(problem, detector) / problem.units
+    shifted = problem._replace(responses=problem.responses + offsets)
+    readings = _readings(shifted, detector, offsets, counts=False)
+    fit = _fit_curve(shifted, readings, answer.over(problem.units), curved=detector.noise != "additive")
+    return _lawful(readings, fit).times(problem.units)
 
 
 def _joined(parts: list[Lawful]) -> Lawful:
@@ -292,9 +330,15 @@ def _fit_counts(problem: Problem, readings: Readings, answer: Answer, seed: int)
     else:
         found = [_raced(problem, readings, answer, column, seed) for column in range(p)]
         signals, backgrounds = (np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
-    fit = fit_law(problem, readings, PoissonLaw(mixing), signals, backgrounds)
-    fitted = _with_classes(problem, readings, fit)
-    if p > 1:
+    return _fit_counts_from(problem, readings, PoissonLaw(mixing), signals, backgrounds, seed)
+
+
+def _fit_counts_from(
+    problem: Problem, readings: Readings, law: PoissonLaw, signals: Array, backgrounds: Array, seed: int
+) -> tuple[LawFit, Readings]:
+    """Counts fitted to the end from good starts."""
+    fitted = _with_classes(problem, readings, fit_law(problem, readings, law, signals, backgrounds))
+    if backgrounds.size > 1:
         return fitted
     return _told_by_doubts(problem, readings, *_looked_along(problem, readings, *fitted, seed), seed)
 
