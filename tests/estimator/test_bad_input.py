@@ -100,3 +100,21 @@ def test_what_is_odd_but_fits_is_answered(kind):
     truth = x * np.sqrt(20) if "units" in KINDS[kind][1] else x
     assert distance(model.signal_, truth, relative=True) < 0.1
     assert model.converged_
+
+
+@pytest.mark.parametrize("told", [{"saturation": 4.0}, {"background": np.zeros(200)}, {"drift": "auto"}])
+def test_a_stream_of_batches_refuses_what_its_steps_would_leave_out(told):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((200, 4))
+    model = RobustPhaseRetrieval(0.1, **told)
+    with pytest.raises(ValueError, match=f"partial_fit knows additive noise only, and {next(iter(told))}="):
+        model.partial_fit(A, A[:, 0] ** 2)
+    assert not hasattr(model, "signal_")
+
+
+@pytest.mark.parametrize("how", [{"step": "paper"}, {"batches": 4}])
+def test_descents_refuse_readings_that_say_at_least_that(how):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((400, 4))
+    with pytest.raises(ValueError, match='step="newton" and batches=1'):
+        RobustPhaseRetrieval(0.1, saturation=4.0, **how).fit(A, np.minimum(A[:, 0] ** 2, 4.0))

@@ -22,6 +22,7 @@ from robustphase.estimator.inputs import (
     check_operator_use,
     check_parameters,
     check_start,
+    check_stream_use,
     open_responses,
     open_rows,
     read_by,
@@ -92,8 +93,8 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     background : array of shape (m,), optional
         Known part of every response that is not the signal's, such as a dark frame; beside the unknown constant.
     drift : {None, "auto"}, default=None
-        Whether gain and background may drift slowly over the rows, which stand in the order in which they were read: broken lines
-        with as many pieces as the residuals ask for, ``drift_``.
+        Whether gain and background may drift slowly over the rows, which stand in the order in which they were read, or jump:
+        broken lines with as many pieces as the residuals ask for, or steps at rows that are found, ``drift_``.
     whiten : {"auto", True, False}, default="auto"
         Standardise the second moment of the rows (scale, mean, covariance), robustly: where it is not the identity, always, or
         never. Standard normal rows cost nothing. ``step="paper"`` and ``batches`` take the rows as they are unless told True.
@@ -385,6 +386,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 "y has several columns: partial_fit follows one signal. Keep one estimator for each, or fit all samples at once."
             )
+        check_stream_use(self)
         if not hasattr(self, "signal_"):
             return self.fit(A, y)
         level = check_parameters(self)

@@ -71,6 +71,21 @@ def check_operator_use(estimator: Any, samples: Samples, *, method: str = "fit")
             raise ValueError(f"A is a linear operator, whose rows nobody can look at; {why}, or pass A as an array.")
 
 
+def check_stream_use(estimator: Any) -> None:
+    """Refuse what the steps of a stream of batches would leave out without a word."""
+    refused = (
+        (estimator.saturation is not None, "saturation", "readings at the ceiling would count as what they show"),
+        (estimator.background is not None, "background", "it belongs to the rows of one batch"),
+        (estimator.drift is not None, "drift", "it goes over all rows in their order"),
+    )
+    for wrong, what, why in refused:
+        if wrong:
+            raise ValueError(
+                f"partial_fit knows additive noise only, and {what}= is about how all samples of a fit were read: {why}. "
+                "Fit all samples at once, or correct the responses of every batch before."
+            )
+
+
 def check_groups_use(estimator: Any) -> None:
     """Refuse groups where nothing weighs them."""
     refused = (
@@ -187,6 +202,11 @@ def read_by(estimator: Any, samples: Samples) -> tuple[Samples, Detector]:
             )
     censored = offsets = None
     if estimator.saturation is not None:
+        if estimator.step != "newton" or estimator.batches != 1:
+            raise ValueError(
+                "saturation= is for the likelihood fit: robust gradients would take readings at the ceiling for what they show. "
+                'Use step="newton" and batches=1.'
+            )
         limits = np.asarray(estimator.saturation, np.float64)
         limits = limits[:, np.newaxis] if limits.ndim == 1 and y.ndim == 2 else limits
         if limits.ndim > y.ndim or (limits.ndim and limits.shape[0] != y.shape[0]) or not (limits > 0).all():
