@@ -1,6 +1,6 @@
 """Accuracy beside the grid of attacks: clean and noiseless data, units, unknown contamination.
 
-``python -m benchmarks.accuracy [seeds]`` writes docs/_generated/accuracy.md, for real and complex data.
+``python -m benchmarks accuracy [--seeds 5]`` writes docs/_generated/accuracy.md, for real and complex data.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 import robustphase as rp
 from benchmarks import recovery
-from benchmarks.stamp import stamped
-from robustphase.atomic import write_text
+from benchmarks.options import call
+from benchmarks.render import publish
 from robustphase.baselines import METHODS
 from robustphase.simulate import World, make_world
 
-PAGE = Path(__file__).parents[1] / "docs" / "_generated" / "accuracy.md"
+PAGE = "_generated/accuracy.md"
 N, M, LEVEL = 100, 5000, 0.1
 FIRST_SEED = recovery.FIRST_SEED
 #: Relative error below which an answer is exact; and up to which least squares has not been moved.
@@ -105,15 +104,15 @@ def lines(field: str, seeds: int) -> Iterator[str]:
         )
 
 
-def main(seeds: int) -> None:
-    written = [f"n = {N}, m = {M} unless said, seeds from {FIRST_SEED} on."]
+def run(seeds: int = 5) -> None:
+    written = [f"n = {N}, m = {M} unless said, {seeds} seeds from {FIRST_SEED} on."]
     for field in ("real", "complex"):
         written += ["", f"| {field} data | |", "|---|---|"]
         for line in lines(field, seeds):
             print(field, line, flush=True)
             written.append(line)
-    write_text(PAGE, stamped("\n".join(written) + "\n"))
+    publish(PAGE, "\n".join(written) + "\n", seeds=[FIRST_SEED, seeds])
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10)
+    call(run, "accuracy", sys.argv[1:])

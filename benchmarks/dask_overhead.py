@@ -1,4 +1,4 @@
-"""What a pass over a Dask array costs beyond its arithmetic: ``python -m benchmarks.dask_overhead``.
+"""What a pass over a Dask array costs beyond its arithmetic: ``python -m benchmarks dask_overhead``.
 
 1000 blocks on two worker processes of this machine. By turns: a pass over the same rows in memory, with as many threads as there
 are workers, and the pass on the cluster; the difference is the overhead. Three passes, by what travels: only a vector;
@@ -12,10 +12,12 @@ For comparison, the same product as an expression of Dask arrays, which makes no
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks.options import call
 from benchmarks.timing import time_by_turns
 from robustphase.rows import DaskRows, MemoryRows, RowSource, project, squared_loss_gradient
 from robustphase.rows.source import Parts
@@ -110,4 +112,4 @@ def run() -> None:
 
 
 if __name__ == "__main__":
-    run()
+    call(run, "dask_overhead", sys.argv[1:])

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 from sklearn.decomposition import PCA
 
-from benchmarks.stamp import stamped
+from benchmarks.options import call
+from benchmarks.render import publish
 from benchmarks.timing import ratio, time_by_turns
 from robustphase import leading_eigenvector, robust_covariance
 
 Array = np.ndarray
 
-TARGET = Path(__file__).parents[1] / "docs" / "_generated" / "spectra.md"
+PAGE = "_generated/spectra.md"
 LEVELS, COUNTS, DIMENSION, COVARIANCE_SEEDS = (0.02, 0.05, 0.1), (500, 2000), 10, 2
 ATTACKS = ("none", "symmetric")
 D, N, SHARE, SEEDS = 100, 3000, 0.1, 10
@@ -160,10 +161,9 @@ def run() -> None:
             *time_table(),
         ]
     text = "\n".join(parts) + "\n"
-    TARGET.parent.mkdir(parents=True, exist_ok=True)
-    TARGET.write_text(stamped(text), encoding="utf-8")
+    publish(PAGE, text, seeds=[0, SEEDS])
     print(text)
 
 
 if __name__ == "__main__":
-    run()
+    call(run, "spectra", sys.argv[1:])
