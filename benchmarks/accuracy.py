@@ -92,11 +92,11 @@ def lines(field: str, seeds: int) -> Iterator[str]:
         for samples in (4, 6, 8):
             exact = gather(noiseless, [samples * N], range_) < EXACT
             yield f"| clean and noiseless, m = {samples}n: exact to 1e-8 | {exact.sum()} of {exact.size} |"
-        exact = gather(noiseless_attacked, attacks, range_[:2]) < EXACT
+        exact = gather(noiseless_attacked, attacks, range_[:1]) < EXACT
         yield f"| noiseless under every adversary, ε = {LEVEL}, m = 20n: exact to 1e-8 | {exact.sum()} of {exact.size} |"
         changes = gather(other_units, attacks[::4], range_[:1])
         yield f"| norms 1e-6, 1 and 1e6: largest relative difference | {changes.max():.1e} of {changes.size} |"
-        off, moved = gather(found_level, attacks, range_[:2]).T
+        off, moved = gather(found_level, attacks, range_[:1]).T
         count = int((moved > HARMLESS).sum())
         yield (
             f"| ε = {LEVEL} found by itself, attacks that move least squares: median distance | "

@@ -30,18 +30,19 @@ ENGINE: Rooms = (
     "!recover/model_figures.py",
     "!recover/rival_signal.py",
 )
-#: What decides all that a fit says: the signal, whether it converged, what the checks find.
-FIT: Rooms = (
-    *ENGINE,
-    "recover",
+_ESTIMATOR: Rooms = (
     "estimator",
     "!estimator/advice.py",
+    "!estimator/history.py",
     "!estimator/progress.py",
     "!estimator/scoring.py",
+    "!estimator/standard_errors.py",
     "!estimator/streaming.py",
 )
 #: How a fit comes to its signal from A and y, for pages that look at nothing else.
-SIGNAL: Rooms = (*ENGINE, "estimator/fitting.py", "estimator/inputs.py")
+SIGNAL: Rooms = (*ENGINE, *_ESTIMATOR)
+#: What decides all that a fit says: the signal, whether it converged, what the checks find.
+FIT: Rooms = (*ENGINE, "recover", *_ESTIMATOR)
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ _ALL = (
     Benchmark(
         "recovery",
         "Who survives which attack, how accurately?",
-        2.5,
+        2.4,
         (*ENGINE, "simulate"),
         _pages("recovery"),
         cores=2,
@@ -115,7 +116,7 @@ _ALL = (
     Benchmark(
         "complex_recovery",
         "The same for complex data.",
-        3,
+        2.6,
         (*ENGINE, "simulate"),
         _pages("complex_recovery"),
         cores=2,
@@ -123,7 +124,7 @@ _ALL = (
     Benchmark(
         "accuracy",
         "Is the fit exact without noise, efficient without attack, the same in other units?",
-        1.5,
+        0.9,
         (*SIGNAL, "simulate"),
         _pages("accuracy"),
         cores=2,
@@ -131,7 +132,7 @@ _ALL = (
     Benchmark(
         "start",
         "How near do the candidates of the start come under every attack?",
-        0.5,
+        0.4,
         (*MEANS, "spectra", "likelihood", "problem.py", "initialise", "simulate"),
         _pages("start"),
         cores=2,
@@ -139,7 +140,7 @@ _ALL = (
     Benchmark(
         "two_signals",
         "How near do attacks in the name of a second signal come to what no method survives?",
-        2,
+        1.8,
         (*ENGINE, "experiments/information.py"),
         _pages("two_signals"),
         cores=2,
@@ -147,7 +148,7 @@ _ALL = (
     Benchmark(
         "large_samples",
         "Does the error fall like one over the root of m, as far as one looks?",
-        3,
+        2,
         SIGNAL,
         _pages("large_samples"),
         _pictures("large_samples.svg"),
@@ -167,7 +168,7 @@ _ALL = (
     Benchmark(
         "comparison",
         "Which method survives which attack, in what time?",
-        5,
+        4.8,
         (*SIGNAL, "simulate", "baselines", "experiments/compare.py", "experiments/comparison.py"),
         _pages("comparison"),
         cores=2,
@@ -175,7 +176,7 @@ _ALL = (
     Benchmark(
         "rivals",
         "Where are the methods of the literature better than ours?",
-        1.2,
+        1.1,
         (*SIGNAL, "baselines"),
         _pages("rivals"),
         cores=2,
@@ -217,7 +218,7 @@ _ALL = (
     Benchmark(
         "diffraction",
         "Is a picture recovered from coded diffraction with junk readings, and from how many masks?",
-        2.5,
+        2.8,
         (*FIT, "simulate/diffraction.py"),
         _pages("diffraction", "diffraction_masks"),
         _pictures("diffraction.png"),
@@ -226,7 +227,7 @@ _ALL = (
     Benchmark(
         "transmission",
         "Is a transmission matrix recovered behind a faulty camera, and does it focus?",
-        1.7,
+        2.5,
         FIT,
         _pages("transmission"),
         _pictures(
@@ -240,7 +241,7 @@ _ALL = (
     Benchmark(
         "micromirror",
         "The same with on/off patterns and 8 bits.",
-        1,
+        0.7,
         FIT,
         _pages("micromirror"),
         _pictures("micromirror.png"),
@@ -252,7 +253,7 @@ _ALL = (
     Benchmark(
         "wrong_worlds",
         "Is the library ever wrong in silence, or alarmed without a cause?",
-        2,
+        1.8,
         (*FIT, "simulate"),
         _pages("wrong_worlds"),
         cores=2,
@@ -305,7 +306,7 @@ _ALL = (
     Benchmark(
         "spectra",
         "How accurate are robust covariances and leading eigenvectors?",
-        1,
+        2,
         (*MEANS, "spectra"),
         _pages("spectra"),
         cores="alone",
@@ -329,7 +330,7 @@ _ALL = (
     Benchmark(
         "reproduce",
         "Do the statements of the paper hold?",
-        3,
+        2.5,
         (*ENGINE, "paper.py", "experiments/reproduce"),
         _pages("reproduce"),
         cores=2,
@@ -341,7 +342,12 @@ _ALL = (
         "disk", "What do fits of files cost over reading them?", 2, ("rows", "!rows/dask", "files"), cores="alone"
     ),
     Benchmark(
-        "dask_overhead", "What does a pass on a cluster cost beyond its arithmetic?", 3, ("rows",), cores="alone"
+        "dask_overhead",
+        "What does a pass on a cluster cost beyond its arithmetic?",
+        1,
+        ("rows/*", "rows/dask"),
+        _pages("dask_overhead"),
+        cores="alone",
     ),
 )
 BENCHMARKS: Mapping[str, Benchmark] = {one.name: one for one in _ALL}

@@ -2,8 +2,8 @@
 
 It needs no repository. A page or picture is stale if the digest that it was measured with is not that of the present sources of
 its rooms. Also listed: pages without a stamp, pages and pictures that no benchmark writes or that are missing, and tables of
-figures in docs/*.md that were typed by hand: a benchmark should write them, or ``<!-- not measured -->`` above them say that
-they are not measurements.
+figures in docs/*.md and README.md that were typed by hand: a benchmark should write them, or ``<!-- not measured -->`` above
+them say that they are not measurements.
 
 ``--run`` measures what is stale, shortest first, two at a time where one core is enough; ``--minutes`` says how long.
 """
@@ -86,8 +86,8 @@ def unknown_files(docs: Path) -> Iterator[Problem]:
 
 
 def typed_tables(docs: Path) -> Iterator[Problem]:
-    """Tables of figures that stand in the docs themselves."""
-    for page in sorted(docs.glob("*.md")):
+    """Tables of figures that stand in the docs themselves, or in the README beside them."""
+    for page in sorted((*docs.glob("*.md"), *docs.parent.glob("README.md"))):
         lines = page.read_text("utf-8").split("\n")
         for first, last in _tables(lines):
             figures = sum(bool(re.search(r"\d\.\d", line)) for line in lines[first + 2 : last])

@@ -67,6 +67,7 @@ def test_rooms_are_folders_files_and_what_is_taken_out():
 def test_a_room_that_is_not_there_is_named():
     with pytest.raises(ValueError, match="'cellar'"):
         files_of(["means", "cellar"], ["means/a.py"])
+    assert files_of(["means", "!cellar"], ["means/a.py"]) == ("means/a.py",)
 
 
 def test_only_the_rooms_of_a_page_decide_its_digest():
