@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import robustphase as rp
+from benchmarks.markdown import counted
 from benchmarks.options import call
 from benchmarks.render import publish
 from robustphase.experiments.compare import ComparisonInterrupted, compare
@@ -30,16 +31,16 @@ def page(comparison: Comparison, seeds: int) -> str:
     first = comparison.runs[0]
     return "\n".join(
         (
-            f"{attacks} adversaries and none at all, {seeds} seeds each, n = {first.n}, m = {first.m}, Student-t noise of "
-            f"σ = {first.noise_std:g}‖x*‖². Survived: relative error at most 0.25. Ratio: error over that of least squares "
-            "started at the truth and told which samples are clean. Time: processor time on one thread, over that of plain "
-            "Wirtinger flow in the same world. Median and worst ratio are over all runs, lost ones included.",
+            f"{attacks} adversaries and none at all, {counted(seeds, 'seed')} each, n = {first.n}, m = {first.m}, Student-t "
+            f"noise of σ = {first.noise_std:g}‖x*‖². Survived: relative error at most 0.25. Ratio: error over that of least "
+            "squares started at the truth and told which samples are clean. Time: processor time on one thread, over that of "
+            "plain Wirtinger flow in the same world. Median and worst ratio are over all runs, lost ones included.",
             "",
             comparison.markdown(),
             verdict(comparison),
             "",
-            f"Survivors of {seeds} runs at contamination {', '.join(f'{level:g}' for level in LEVELS)}; a tick where all "
-            "survive, bold where a rival has more survivors than ours:",
+            f"Survivors of {counted(seeds, 'run')} at contamination {', '.join(f'{level:g}' for level in LEVELS)}; a tick "
+            "where all survive, bold where a rival has more survivors than ours:",
             "",
             comparison.attack_table(),
         )

@@ -17,6 +17,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 import robustphase as rp
+from benchmarks.markdown import counted
 from benchmarks.options import call
 from benchmarks.render import publish
 from robustphase.experiments.oracle import oracle_least_squares
@@ -163,8 +164,8 @@ def run(
     """``--attacks all`` takes every adversary; with some of the designs nothing is written."""
     chosen = ("none", *rp.simulate.ADVERSARIES) if attacks == ("all",) else attacks
     range_ = range(first_seed, first_seed + seeds)
-    words = f"{len(chosen)} attacks at {' and '.join(map(str, LEVELS))}, told and not, {seeds} seeds from {first_seed} on.\n\n"
-    text = words + _written(table(list(designs), fields, chosen, range_))
+    words = f"{len(chosen)} attacks at {' and '.join(map(str, LEVELS))}, told and not, {counted(seeds, 'seed')}"
+    text = f"{words} from {first_seed} on.\n\n" + _written(table(list(designs), fields, chosen, range_))
     if designs == tuple(DESIGNS):
         publish("_generated/designs.md", text, seeds=[first_seed, seeds])
         publish("_generated/concentrated.md", _written(concentrated()), seeds=[600, 3])

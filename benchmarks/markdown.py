@@ -18,6 +18,11 @@ def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     return "\n".join([line(names), "|" + "---|" * len(names), *map(line, rows)]) + "\n"
 
 
+def counted(count: int, thing: str) -> str:
+    """A number of things: ``1 seed``, ``3 seeds``."""
+    return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
 def taken_apart(text: str) -> Iterator[dict[str, Any]]:
     """The blocks of a page in order: prose as ``text``, a table as its ``head`` and then one row with ``cells`` for each line."""
     for number, block in enumerate(re.split(r"\n{2,}", text.strip("\n"))):

@@ -15,7 +15,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 import robustphase as rp
-from benchmarks.markdown import table
+from benchmarks.markdown import counted, table
 from benchmarks.options import call
 from benchmarks.render import publish_rows
 from benchmarks.store import Row, keep_figures
@@ -121,9 +121,9 @@ def page_text(words: str, known: Settings, rows: Sequence[Row]) -> str:
     head = ["setting", "runs", f"survive (error ≤ {SURVIVED})", "median ratio", "median, Gaussian noise", "worst ratio"]
     lines = [_cells(row) for row in sorted(rows, key=lambda row: order.index(row["setting"]))]
     return (
-        f"{words}, n = 100, m = 5000 unless said, σ = 0.5‖x*‖², all adversaries × four noises × {' or '.join(map(str, seeds))} "
-        f"seeds from {FIRST_SEED} on. Ratio: error over that of least squares started at the truth and told which samples are "
-        f"clean.\n\n{table([*head, 'worst at'], lines)}"
+        f"{words}, n = 100, m = 5000 unless said, σ = 0.5‖x*‖², all adversaries × four noises × "
+        f"{' or '.join(counted(count, 'seed') for count in seeds)} from {FIRST_SEED} on. Ratio: error over that of least squares "
+        f"started at the truth and told which samples are clean.\n\n{table([*head, 'worst at'], lines)}"
     )
 
 

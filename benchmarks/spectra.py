@@ -11,6 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.decomposition import PCA
 
+from benchmarks.markdown import counted
 from benchmarks.options import call
 from benchmarks.render import publish
 from benchmarks.timing import ratio, time_by_turns
@@ -151,7 +152,7 @@ def run() -> None:
         warnings.simplefilter("error")
         parts = [
             f"Operator-norm error over the largest eigenvalue, n = {DIMENSION}, eigenvalues 1 to 4, outliers along the axis "
-            f"of least variance; {COVARIANCE_SEEDS} seed, largest gap of the min-max solution.",
+            f"of least variance; {counted(COVARIANCE_SEEDS, 'seed')}, largest gap of the min-max solution.",
             "",
             *covariance_table(),
             "",

@@ -154,3 +154,7 @@ def test_times_of_machines_with_other_cores_are_not_compared(docs, engine):
     rows = [{"figure": history.WATCHED[0], "value": v, "machine": {"cores": c}} for v, c in ((1.0, 2), (2.0, 8))]
     assert not history.regressed(rows)
     assert history.regressed([row | {"machine": {"cores": 2}} for row in rows])
+
+
+def test_one_thing_has_no_plural():
+    assert [markdown.counted(count, "seed") for count in (1, 2)] == ["1 seed", "2 seeds"]
