@@ -124,7 +124,7 @@ _ALL = (
     Benchmark(
         "accuracy",
         "Is the fit exact without noise, efficient without attack, the same in other units?",
-        0.9,
+        1,
         (*SIGNAL, "simulate"),
         _pages("accuracy"),
         cores=2,
@@ -132,7 +132,7 @@ _ALL = (
     Benchmark(
         "start",
         "How near do the candidates of the start come under every attack?",
-        0.4,
+        0.6,
         (*MEANS, "spectra", "likelihood", "problem.py", "initialise", "simulate"),
         _pages("start"),
         cores=2,
@@ -140,7 +140,7 @@ _ALL = (
     Benchmark(
         "two_signals",
         "How near do attacks in the name of a second signal come to what no method survives?",
-        1.8,
+        1.2,
         (*ENGINE, "experiments/information.py"),
         _pages("two_signals"),
         cores=2,
@@ -176,7 +176,7 @@ _ALL = (
     Benchmark(
         "rivals",
         "Where are the methods of the literature better than ours?",
-        1.1,
+        1.2,
         (*SIGNAL, "baselines"),
         _pages("rivals"),
         cores=2,

@@ -26,7 +26,7 @@ from robustphase.validation import check_samples
 PAGE = "_generated/two_signals.md"
 N, M, SIGMA, SEED = 100, 5000, 0.5, 1
 LEVELS = (0.05, 0.1, 0.15, 0.2)
-COSINES, NORMS = (0.0, -0.5, 0.7), (0.6, 0.8, 1.0, 1.3, 1.7)
+COSINES, NORMS = (0.0, -0.5, 0.7), (0.6, 1.0, 1.7)
 #: Which rows are rewritten: where the two signals differ most, where the first or the second is largest, or any.
 CHOICES = ("difference", "first", "second", "random")
 NOISES = ("gaussian", "lognormal")
