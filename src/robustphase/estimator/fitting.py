@@ -30,7 +30,7 @@ from robustphase.estimator.inputs import check_batches
 from robustphase.estimator.progress import Progress
 from robustphase.initialise.start import spectral_init
 from robustphase.likelihood import initial_model
-from robustphase.likelihood.laws import CurvedNoise
+from robustphase.likelihood.curved_noise import CurvedNoise
 from robustphase.means import MeanResult
 from robustphase.means.estimate import confident_level
 from robustphase.population import paper_step

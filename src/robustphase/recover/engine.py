@@ -32,7 +32,7 @@ from robustphase.initialise.start import (
 from robustphase.likelihood import GroupEvidence, NoiseModel, classify, compare, initial_model
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
-from robustphase.likelihood.laws import CurvedNoise
+from robustphase.likelihood.curved_noise import CurvedNoise
 from robustphase.problem import KEPT, PROBLEM, Candidates, Grouping, Problem, kept, put_columns
 from robustphase.recover.contradiction import contradictions
 from robustphase.recover.law_engine import Answer, Detector, lawful_answer
@@ -135,7 +135,7 @@ class Recovery:
         What was done.
     scores, slopes : ndarray of shape (m, p), optional
         Score of each sample and minus its derivative by the mean, where the noise depends on the signal (``noise`` is then
-        a :class:`~robustphase.likelihood.laws.CurvedNoise`).
+        a :class:`~robustphase.likelihood.curved_noise.CurvedNoise`).
     shared : tuple of GroupEvidence or None
         What was found of the groups of each grouping; None where they share nothing.
     unseen : ndarray of bool, shape (n,), optional

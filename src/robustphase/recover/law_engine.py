@@ -22,21 +22,16 @@ import numpy as np
 
 from robustphase.constants import budget, derived, numeric
 from robustphase.descend.candidate_steps import distinct_signals
-from robustphase.descend.law_fit import Effort, LawFit, fit_law
+from robustphase.descend.law_fit import Effort, Law, LawFit, fit_law
 from robustphase.descend.newton import relative_lengths
 from robustphase.initialise.law_start import law_start, shared_law_start
 from robustphase.likelihood.bad_classes import bad_classes
-from robustphase.likelihood.bad_responses import DENSITY
-from robustphase.likelihood.laws import (
-    CurvedNoise,
-    Law,
-    PoissonLaw,
-    Readings,
-    VarianceLaw,
-    censored_law,
-    marginal_law,
-)
+from robustphase.likelihood.bad_responses import DENSITY, censored_law, marginal_law
+from robustphase.likelihood.curved_noise import CurvedNoise
+from robustphase.likelihood.laws import Readings
 from robustphase.likelihood.noise_model import NOISE, NoiseModel
+from robustphase.likelihood.poisson_law import PoissonLaw
+from robustphase.likelihood.variance_law import VarianceLaw
 from robustphase.problem import Problem, kept, real_unknowns, response_unit
 from robustphase.recover.doubtful_direction import (
     doubtful_direction,
