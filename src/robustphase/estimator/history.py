@@ -10,7 +10,7 @@ import numpy as np
 
 from robustphase.descend.robust_gradient import DescentStep
 from robustphase.recover.certificate import Certificates
-from robustphase.recover.engine import Stage
+from robustphase.recover.recovery import Stage
 from robustphase.rows import RowSource
 
 _TINY = float(np.finfo(np.float64).tiny)
