@@ -18,8 +18,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import robustphase as rp
-from robustphase.cli import fit
-from robustphase.cli.fit import Progress, say_costs
+from robustphase.cli import progress
+from robustphase.cli.progress import Progress, say_costs
 from robustphase.cli.terminal import Screen
 from robustphase.estimator.progress import USUAL_PASSES, usual_passes
 from robustphase.files.checkpoint import count_passes
@@ -233,7 +233,7 @@ class Counted(rp.rows.MemoryRows):
 @pytest.fixture
 def clock(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(fit, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(progress, "perf_counter", lambda: now[0])
     return now
 
 
@@ -277,8 +277,8 @@ def test_the_passes_that_fits_take_are_usual():
 
 
 def said_about(capsys, monkeypatch, *, memory=10**12, disk=10**12, folder=None, quiet=False) -> str:
-    monkeypatch.setattr(fit, "available_memory", lambda: memory)
-    monkeypatch.setattr(fit.shutil, "disk_usage", lambda place: SimpleNamespace(free=disk))
+    monkeypatch.setattr(progress, "available_memory", lambda: memory)
+    monkeypatch.setattr(progress.shutil, "disk_usage", lambda place: SimpleNamespace(free=disk))
     rows = rp.rows.MemoryRows(np.broadcast_to(np.zeros(1), (1_000_000, 100)))
     say_costs(Screen(quiet), rp.RobustPhaseRetrieval(), rows, folder)
     return capsys.readouterr().err
