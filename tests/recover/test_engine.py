@@ -100,17 +100,17 @@ def test_more_bad_samples_than_were_assumed_ask_for_a_second_run():
     for seed in range(2):
         world = make_world(20, 1500, contamination=0.3, attack="huge", seed=seed)
         result = recovered(world, "auto")
-        assert [stage.stage for stage in result.history].count("polish") == 2, f"seed {seed}"
+        assert [stage.stage for stage in result.history].count("likelihood") == 2, f"seed {seed}"
         assert result.contaminations[0] == pytest.approx(0.3, abs=0.05), f"seed {seed}"
         less = recovered(make_world(20, 1500, contamination=0.05, attack="huge", seed=seed), "auto")
-        assert [stage.stage for stage in less.history].count("polish") == 1, f"seed {seed}"
+        assert [stage.stage for stage in less.history].count("likelihood") == 1, f"seed {seed}"
 
 
 def test_the_history_tells_the_stages_and_counts_passes():
     result = recovered(make_world(30, 1500, contamination=0.1, attack="decoy", seed=17), 0.1)
     stages = [record.stage for record in result.history]
     assert stages[0] == "start"
-    assert stages[-1] == "polish"
+    assert stages[-1] == "likelihood"
     assert all(a.passes <= b.passes for a, b in zip(result.history, result.history[1:], strict=False))
     assert result.history[0].passes > 0
     assert result.converged.all()

@@ -22,7 +22,7 @@ class Iteration(NamedTuple):
     Attributes
     ----------
     stage : str
-        What was done: "start", "race", "finalists", "polish", "certificate" or "descent"; "stopped" where a
+        What was done: "start", "selection", "finalists", "likelihood", "certificate" or "descent"; "stopped" where a
         callback has ended the fit.
     moved : float
         How far the signal moved, relative to its norm.

@@ -204,7 +204,7 @@ def _select(problem: Problem, candidates: Candidates, run: Run) -> Selected:
         signal, last = after.signals[:, [best]], before.signals[:, [best]]
         moved = float(relative_lengths(signal - last, signal)[0])
         scale = float(after.scales[best]) * unit
-        history.note("race", after.scores.size, float(after.scores[best]), moved, scale)
+        history.note("selection", after.scores.size, float(after.scores[best]), moved, scale)
         tell_found(np.sqrt(unit) * signal / run.size)
 
     selected = select(problem, candidates, note, refine_alone=not run.likelihood_fit)
@@ -220,7 +220,7 @@ def _recover_shared(problem: Problem, run: Run) -> Recovery:
     run.history.note("start", p)
     floored = problem.floored(comparison_floor(problem.levels))
     moved = advance(floored, at_rest(floored, candidates), ENGINE.shared_steps).candidates
-    run.history.note("race", p)
+    run.history.note("selection", p)
     found, fit = _fit_with_evidence(problem, moved, candidates.signals, run)
     left = unusual_directions(problem, fit.residuals, most=ENGINE.check_steps, seed=run.seed)
     run.history.note("check", p)
@@ -246,7 +246,7 @@ def _fit_with_evidence(
         fitted = fitted._replace(weights=fitted.weights * np.where(again, consistent, True))
         fit = fit.put(again, refit(fitted.only(again), fit.state.only(again)))
     scale = float(fit.state.noise.scales[0] * problem.units[0])
-    run.history.note("polish", again.size, moved=fit.moves[-1], scale=scale)
+    run.history.note("likelihood", again.size, moved=fit.moves[-1], scale=scale)
     tell_found(np.sqrt(problem.units) * fit.state.signals / run.size)
     weights = _classified(problem, fitted, fit)
     doubts = contradictions(fitted, fit, weights)
