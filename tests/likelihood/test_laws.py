@@ -8,8 +8,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from robustphase.likelihood.bad_responses import censored_law, marginal_law
-from robustphase.likelihood.curved_noise import CurvedNoise
-from robustphase.likelihood.laws import Readings
+from robustphase.likelihood.laws import CurvedNoise, Readings
 from robustphase.likelihood.noise_model import NoiseModel, law_mean, law_variance
 from robustphase.likelihood.poisson_law import PoissonLaw
 from robustphase.likelihood.variance_law import VarianceLaw, fitted_curve, survival

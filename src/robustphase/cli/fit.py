@@ -13,19 +13,10 @@ import numpy as np
 
 import robustphase as rp
 from robustphase.atomic import STALE, sweep_leftovers
-from robustphase.cli.app import (
-    MODEL_FAILS,
-    UNSETTLED,
-    as_command,
-    as_request,
-    command_line,
-    general_options,
-    option,
-)
-from robustphase.cli.fit_outputs import keep_report, keep_result
+from robustphase.cli.app import MODEL_FAILS, UNSETTLED, as_command, as_request, command_line, general_options, option
+from robustphase.cli.fit_outputs import keep_report, keep_result, write_flagged, write_flagged_of_many
 from robustphase.cli.fit_request import FitRequest, read_labels
 from robustphase.cli.fit_summary import facts_of_many, facts_of_one, model_checks
-from robustphase.cli.flagged import write_flagged, write_flagged_of_many
 from robustphase.cli.outputs import note_written, written
 from robustphase.cli.progress import Progress, say_costs
 from robustphase.cli.terminal import screen, shown
@@ -42,10 +33,7 @@ from robustphase.cli.values import (
     NumberOrFile,
     Start,
 )
-from robustphase.files import (
-    checkpointed,
-    open_samples,
-)
+from robustphase.files import checkpointed, open_samples
 
 INPUT, ASSUME, HOW, OUTPUT, LONG = "Input", "What to assume", "How to compute", "Output", "Long runs"
 

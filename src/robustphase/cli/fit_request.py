@@ -12,11 +12,7 @@ import numpy as np
 import robustphase as rp
 from robustphase.cli.outputs import check_distinct, check_new, check_outside, check_writable
 from robustphase.cli.terminal import shown
-from robustphase.files import (
-    DataError,
-    StoredSamples,
-    read_values,
-)
+from robustphase.files import DataError, StoredSamples, read_values
 from robustphase.files.checkpoint import PROBLEM
 from robustphase.report import require_report
 

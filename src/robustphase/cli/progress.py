@@ -9,11 +9,7 @@ from time import perf_counter
 import robustphase as rp
 from robustphase.cli.terminal import Screen, shown
 from robustphase.estimator.progress import FEW_PASSES, say_left, seconds_left, usual_passes
-from robustphase.files import (
-    available_memory,
-    checkpoint_needed,
-    memory_needed,
-)
+from robustphase.files import available_memory, checkpoint_needed, memory_needed
 from robustphase.files.checkpoint import MOST_WAITING
 from robustphase.formatting import in_bytes
 

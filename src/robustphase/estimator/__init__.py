@@ -9,6 +9,6 @@ robust gradients (``fitting``; ``streaming`` for one batch at a time), and keeps
 from robustphase.estimator.estimator import RobustPhaseRetrieval
 from robustphase.estimator.history import Iteration
 from robustphase.likelihood import NoiseModel
-from robustphase.likelihood.curved_noise import CurvedNoise
+from robustphase.likelihood.laws import CurvedNoise
 
 __all__ = ["CurvedNoise", "Iteration", "NoiseModel", "RobustPhaseRetrieval"]

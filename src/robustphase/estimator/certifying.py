@@ -6,7 +6,7 @@ import numpy as np
 
 from robustphase.estimator.fitted import Fitted, Settings, as_columns, unread
 from robustphase.estimator.history import Clock, Note, certificate_record
-from robustphase.likelihood.curved_noise import CurvedNoise
+from robustphase.likelihood.laws import CurvedNoise
 from robustphase.means.estimate import confident_level
 from robustphase.problem import PROBLEM, assumed_level, kept
 from robustphase.recover import Recovery

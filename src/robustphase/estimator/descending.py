@@ -12,11 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from robustphase.descend.robust_gradient import robust_descent
-from robustphase.estimator.advice import (
-    ESCAPE,
-    descent_advice,
-    escape_advice,
-)
+from robustphase.estimator.advice import ESCAPE, descent_advice, escape_advice
 from robustphase.estimator.fitted import Settings
 from robustphase.estimator.history import Clock, Iteration, Note, step_record
 from robustphase.likelihood import initial_model

@@ -33,7 +33,7 @@ from robustphase.estimator.standard_errors import FittedModel, sandwich, weighte
 from robustphase.estimator.streaming import Stream, as_at_first, averaged_step, published_step
 from robustphase.initialise.standardise import STANDARD, Standardised, standardised
 from robustphase.likelihood import GroupEvidence, NoiseModel
-from robustphase.likelihood.curved_noise import CurvedNoise
+from robustphase.likelihood.laws import CurvedNoise
 from robustphase.population import PairedSignal
 from robustphase.problem import KEPT
 from robustphase.recover.drift import Drift

@@ -6,13 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from robustphase.estimator.advice import (
-    engine_advice,
-    many_advice,
-    nothing_advice,
-    stopped_advice,
-    zero_start_advice,
-)
+from robustphase.estimator.advice import engine_advice, many_advice, nothing_advice, stopped_advice, zero_start_advice
 from robustphase.estimator.certifying import hidden_factor, with_certificates
 from robustphase.estimator.descending import as_descended, descend
 from robustphase.estimator.fitted import Fitted, Settings, as_columns, unread

@@ -6,11 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from robustphase.estimator.advice import (
-    many_model_advice,
-)
+from robustphase.estimator.advice import many_model_advice
 from robustphase.estimator.fitted import Fitted, Settings, as_columns, unread
-from robustphase.likelihood.curved_noise import CurvedNoise
+from robustphase.likelihood.laws import CurvedNoise
 from robustphase.recover import Recovery
 from robustphase.recover.model_check import CHECKS, Told, certificate_factor, check_model, sampling_error
 from robustphase.recover.model_figures import RIVAL_AUTO, FittedSamples, measure

@@ -6,9 +6,8 @@ that a large part of the data shares (erased responses, all zero) prove nothing,
 
 ``bad_responses`` estimates that density; ``comparison`` scores candidates with one fixed noise law, cheaply; ``noise_model``
 is the law that is fitted along with the signal in the end, as an e-step and an m-step; ``laws`` says what laws of readings have
-in common whose noise depends on the signal, ``poisson_law`` and ``variance_law`` are those, ``curved_noise`` what is reported of
-them, and ``bad_classes`` finds where bad readings lie; ``shared_evidence`` judges groups of samples that are good or bad
-together.
+in common whose noise depends on the signal, and what is reported of them; ``poisson_law`` and ``variance_law`` are such laws,
+and ``bad_classes`` finds where bad readings lie; ``shared_evidence`` judges groups of samples that are good or bad together.
 """
 
 from robustphase.likelihood.bad_responses import bad_density, response_density

@@ -13,8 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx, stdtr
 
-from robustphase.likelihood.curved_noise import CurvedNoise
-from robustphase.likelihood.laws import LAWS, Judged, Readings, average_usable, mixture, mixture_slopes, renewed_mixing
+from robustphase.likelihood.laws import (
+    LAWS,
+    CurvedNoise,
+    Judged,
+    Readings,
+    average_usable,
+    mixture,
+    mixture_slopes,
+    renewed_mixing,
+)
 from robustphase.likelihood.noise_model import NoiseModel, e_step, law_mean, law_variance, m_step
 
 Array = NDArray[Any]

@@ -27,8 +27,7 @@ from robustphase.descend.newton import relative_lengths
 from robustphase.initialise.law_start import law_start, shared_law_start
 from robustphase.likelihood.bad_classes import bad_classes
 from robustphase.likelihood.bad_responses import DENSITY, censored_law, marginal_law
-from robustphase.likelihood.curved_noise import CurvedNoise
-from robustphase.likelihood.laws import Readings
+from robustphase.likelihood.laws import CurvedNoise, Readings
 from robustphase.likelihood.noise_model import NOISE, NoiseModel
 from robustphase.likelihood.poisson_law import PoissonLaw
 from robustphase.likelihood.variance_law import VarianceLaw
