@@ -166,6 +166,10 @@ def test_a_column_without_any_signal_gets_the_broad_start(monkeypatch):
         assert distance(found.signals[:, k], worlds[0].truth, relative=True) < 0.1, f"column {k}"
 
 
+#: Clean samples with heavy tails, and normal noise with bad samples that nobody could mistake.
+MILLIONS = (("student", 0.0), ("gaussian", 0.05))
+
+
 def ratio_of_a_million(noise, bad, seed):
     """Error over that of least squares told the clean samples, n = 20 and a million samples."""
     m = 10**6
@@ -178,8 +182,9 @@ def ratio_of_a_million(noise, bad, seed):
     return distance(model.signal_, world.truth) / distance(told, world.truth)
 
 
-@pytest.mark.parametrize(("noise", "bad"), [("student", 0.0), ("gaussian", 0.05)])
-def test_a_million_samples_are_used_as_well_as_by_least_squares_on_the_clean_ones(noise, bad):
-    # Whatever does not know the number of samples becomes a bias here: noise leaves errors of a thousandth.
-    ratios = [ratio_of_a_million(noise, bad, seed) for seed in range(2)]
+def test_a_million_samples_are_used_as_well_as_by_least_squares_on_the_clean_ones():
+    # Whatever does not know the number of samples becomes a bias here: noise leaves errors of a thousandth. What was biased had
+    # ratios of 8 and more under either noise; those of answers that are not differ by a tenth.
+    ratios = [ratio_of_a_million(noise, bad, seed) for seed, (noise, bad) in enumerate(MILLIONS)]
     assert np.mean(ratios) <= 1.2, f"error over least squares on the clean samples: {np.round(ratios, 2)}"
+    assert max(ratios) <= 1.4, f"error over least squares on the clean samples: {np.round(ratios, 2)}"

@@ -104,7 +104,7 @@ class FitRequest:
 
     def model(self, count: int) -> rp.RobustPhaseRetrieval:
         """The estimator, not fitted, for so many samples."""
-        start = _read_start(self.init) if isinstance(self.init, Path) else self.init
+        start = _read_array(self.init, "a starting point", "numbers") if isinstance(self.init, Path) else self.init
         whiten = "auto" if self.settings["whiten"] is None else self.settings["whiten"]
         limits = read_values(self.saturation, count) if isinstance(self.saturation, Path) else self.saturation
         settings = self.settings | {
@@ -116,23 +116,14 @@ class FitRequest:
         return rp.RobustPhaseRetrieval(init=start, polish=not self.no_polish, random_state=self.seed, **settings)
 
 
-def _read_start(path: Path) -> np.ndarray[Any, Any]:
-    """The starting point in a ``.npy`` file."""
-    try:
-        start = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise DataError(
-            f"cannot read a starting point from {shown(path)}: it is not a .npy file of numbers."
-        ) from error
-    return np.asarray(start)
-
-
 def read_labels(path: Path) -> np.ndarray[Any, Any]:
     """The labels in a ``.npy`` file."""
+    return _read_array(path, "labels", "numbers or strings")
+
+
+def _read_array(path: Path, what: str, kind: str) -> np.ndarray[Any, Any]:
+    """What is in a ``.npy`` file, if it holds things of that kind."""
     try:
-        labels = np.load(path, allow_pickle=False)
+        return np.asarray(np.load(path, allow_pickle=False))
     except (ValueError, EOFError) as error:
-        raise DataError(
-            f"cannot read labels from {shown(path)}: it is not a .npy file of numbers or strings."
-        ) from error
-    return np.asarray(labels)
+        raise DataError(f"cannot read {what} from {shown(path)}: it is not a .npy file of {kind}.") from error
