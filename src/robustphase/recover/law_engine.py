@@ -59,8 +59,9 @@ class LawEngineOptions:
     )
     unnoticed: float = derived(0.1, "bad samples that may look like noise, of those that were stated")
     whole: float = derived(0.5, "share of the readings that must be counts for the law of counts to be asked for")
-    race: tuple[tuple[int, int, int], ...] = budget(
-        ((3, 4, 6), (6, 6, 3)), "steps, conjugate gradients in each, and candidates left of each stretch of the race"
+    halving: tuple[tuple[int, int, int], ...] = budget(
+        ((3, 4, 6), (6, 6, 3)),
+        "steps, conjugate gradients in each, and candidates left of each round of successive halving",
     )
     rounding: float = numeric(
         1e-15, "relative difference from a whole number that is rounding: a few units in the last place"
@@ -311,7 +312,7 @@ def _with_classes(
     Without an order it is that of the energies.
     """
     marginal = readings.bad
-    steps, inner, _ = LAW_ENGINE.race[-1]
+    steps, inner, _ = LAW_ENGINE.halving[-1]
     for _ in range(LAW_ENGINE.rounds):
         order = abs2(fit.projections) if orders is None else orders
         last, readings = fit, _classified(readings, marginal, fit, order)
@@ -332,7 +333,7 @@ def _classified(readings: Readings, marginal: Array, fit: LawFit, orders: Array)
 def _better_start(problem: Problem, readings: Readings, answer: Answer, seed: int) -> tuple[Array, Array]:
     """For every one of many columns the more likely of two candidates: one from common passes, and the additive answer."""
     law = PoissonLaw(problem.levels / 2)
-    steps, inner, _ = LAW_ENGINE.race[-1]
+    steps, inner, _ = LAW_ENGINE.halving[-1]
     if problem.paired and np.any(answer.signals, axis=0).all():
         # A start along one direction never leaves the real numbers, in which the signal is not.
         return answer.signals, np.maximum(answer.backgrounds, 0.0)
@@ -357,7 +358,7 @@ def _raced(problem: Problem, readings: Readings, answer: Answer, column: int, se
         others = 0 if problem.paired else backgrounds.size
         signals = np.hstack((answer.signals[:, chosen], signals[:, :others]))
         backgrounds = np.concatenate((np.maximum(answer.backgrounds[chosen], 0.0), backgrounds[:others]))
-    for steps, inner, left in LAW_ENGINE.race:
+    for steps, inner, left in LAW_ENGINE.halving:
         law = PoissonLaw(np.broadcast_to(mixing, backgrounds.shape))
         fit = fit_law(one, read, law, signals, backgrounds, Effort(steps, inner))
         best = distinct_signals(fit.signals, fit.merits[-1], left, LAW_ENGINE.apart)
