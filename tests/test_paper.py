@@ -42,11 +42,8 @@ def near_start(oracle, relative=0.1):
     return oracle.truth + relative * aside / np.linalg.norm(aside)
 
 
-# The second estimator, which takes as long again, once: each algorithm hands its gradients to either in the same way.
-@pytest.mark.parametrize(
-    ("algorithm", "paired", "mean_estimator"),
-    [(algorithm_2, False, "filter"), (algorithm_2, False, "mmw"), (algorithm_4, True, "filter")],
-)
+@pytest.mark.parametrize("mean_estimator", ["filter", "mmw"])
+@pytest.mark.parametrize(("algorithm", "paired"), [(algorithm_2, False), (algorithm_4, True)])
 def test_robust_descent_on_fresh_contaminated_batches_converges(algorithm, paired, mean_estimator):
     # From a start at 0.1. Over 6 other seeds the error ends at 0.001 to 0.0035 with deviation 0.0007: the median of three
     # runs is above 0.01 with probability below 1e-6.

@@ -1,6 +1,6 @@
 """The leading eigenvector survives outliers and heavy tails, and clean data is left alone.
 
-Statistical tests compare medians over three or five fixed seeds; how often a fresh set of seeds would pass is stated in each.
+Statistical tests compare medians over five fixed seeds; how often a fresh set of seeds would pass is stated in each.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ def spoil(rng, points, u, attack):
 @pytest.mark.parametrize("heavy", [False, True], ids=["normal", "t3"])
 @pytest.mark.parametrize("attack", ["far", "symmetric"])
 def test_outliers_cost_less_than_a_third_of_the_accuracy_on_clean_data(attack, heavy):
-    # Over 12 other seeds the ratios have median 1.06 and deviation 0.04 at most, none above 1.13: a median of three above
+    # Over 12 other seeds the ratios have median 1.06 and deviation 0.04 at most, none above 1.13: a median of five above
     # 1.3 has probability below 1e-6. With heavy tails the comparison is with Tyler's estimator on the clean points, since
     # the plain one fails by itself.
     ratios = []
-    for seed in SEEDS[:3]:
+    for seed in SEEDS:
         rng, points, v, u = spiked(seed, heavy=heavy)
         spoilt, bad = spoil(rng, points, u, attack)
         clean = (tyler if heavy else top)(points[~bad])
