@@ -8,7 +8,7 @@ from robustphase.estimator.fitted import Fitted, Settings, as_columns, unread
 from robustphase.estimator.history import Clock, Note, certificate_record
 from robustphase.likelihood.laws import CurvedNoise
 from robustphase.means.estimate import confident_level
-from robustphase.problem import PROBLEM, assumed_level, kept
+from robustphase.problem import PROBLEM, kept
 from robustphase.recover import Recovery
 from robustphase.recover.certificate import Answers, Certificates, certify
 from robustphase.rows import project
@@ -38,12 +38,9 @@ def certified(
     weights = np.where(as_columns(hidden), 0.0, weights) if hidden.any() else weights
     # Unless a contamination was told, the engine has allowed for this much.
     assumed = np.maximum(levels, PROBLEM.auto_level) if isinstance(settings.contamination, str) else levels
-    confident, allowed_for = (
-        np.array([float(confident_level(float(level), settings.delta, m)) for level in some])
-        for some in (levels, assumed)
-    )
+    confident = np.array([float(confident_level(float(level), settings.delta, m)) for level in assumed])
     unknown = settings.unknown_mean or backgrounds is not None
-    answers = Answers(samples.source, responses, weights, signals, means, confident, allowed_for, unknown)
+    answers = Answers(samples.source, responses, weights, signals, means, confident, unknown)
     return certify(answers, mean_estimator=settings.mean_estimator, random_state=settings.seed), means
 
 
@@ -71,20 +68,4 @@ def with_certificates(samples: Samples, found: Recovery, settings: Settings, clo
     note(certificate_record(certificates, clock))
     # Only the likelihood fit can leave the ball; a descent ends where robust gradients lead it.
     signals = certificates.signals if settings.polish else found.signals
-    radii = certificates.radii
-    if isinstance(level, str):
-        radii = radii * hidden_factor(samples.source.shape[0], levels, certificates.gradients.removed, settings.delta)
-    return Fitted(found, signals, radii, levels, means, found.converged)
-
-
-def hidden_factor(m: int, levels: Array, removed: Array, delta: float) -> Array:
-    """By how much a certificate at a level that was found grows at the level that is assumed where none is stated.
-
-    Bad samples that were found are no bound on those that hide.
-    """
-    assumed = np.maximum(levels, assumed_level("auto"))
-    found, hidden = (
-        np.maximum([float(confident_level(float(level), delta, m)) for level in some], removed)
-        for some in (levels, assumed)
-    )
-    return np.sqrt(np.maximum(hidden, 1.0 / m) / np.maximum(found, 1.0 / m))
+    return Fitted(found, signals, certificates.radii, levels, means, found.converged)

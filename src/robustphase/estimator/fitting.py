@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from robustphase.estimator.advice import engine_advice, many_advice, nothing_advice, stopped_advice, zero_start_advice
-from robustphase.estimator.certifying import hidden_factor, with_certificates
+from robustphase.estimator.certifying import with_certificates
 from robustphase.estimator.descending import as_descended, descend
 from robustphase.estimator.fitted import Fitted, Settings, as_columns, unread
 from robustphase.estimator.history import Clock, Iteration, Note, stage_record
@@ -172,12 +172,9 @@ def _by_descent(samples: Samples, start: Array | None, settings: Settings, clock
         note(Iteration("likelihood", moved=found.history[-1].moved, passes=passes, seconds=seconds))
     else:
         found = as_descended(samples, signal, weights, level)
-    found = replace(found, initial_signals=start[:, np.newaxis])
-    fitted = with_certificates(samples, found, replace(settings, contamination=level), clock, note)
-    radii = fitted.radii
-    if isinstance(settings.contamination, str):
-        radii = radii * hidden_factor(samples.source.shape[0], fitted.levels, np.zeros(1), settings.delta)
-    return replace(fitted, radii=radii, converged=np.array([not message]), message=message)
+    found = replace(found, initial_signals=start[:, np.newaxis], contaminations=np.array([level]))
+    fitted = with_certificates(samples, found, settings, clock, note)
+    return replace(fitted, converged=np.array([not message]), message=message)
 
 
 def _give_up(samples: Samples, start: Array, settings: Settings, clock: Clock, note: Note) -> Fitted:
