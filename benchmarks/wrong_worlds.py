@@ -28,7 +28,7 @@ from benchmarks.known_worlds import KNOWN
 from benchmarks.stamp import stamped
 from benchmarks.world_makers import Array
 from robustphase.atomic import write_text
-from robustphase.recover.model_check import ModelWarning
+from robustphase.recover.model import ModelWarning
 
 PAGE = Path(__file__).parents[1] / "docs" / "_generated" / "wrong_worlds.md"
 WORLDS = KNOWN | FURTHER

@@ -9,17 +9,20 @@ import numpy as np
 import pytest
 
 from robustphase import RobustPhaseRetrieval
-from robustphase.recover.determinacy import least_curvature, variety
-from robustphase.recover.model_check import (
+from robustphase.recover.model import (
     CHECKS,
     Check,
+    Design,
+    Figures,
+    FittedSamples,
     ModelCheck,
     Told,
     certificate_factor,
     check_model,
+    measure,
     sampling_error,
 )
-from robustphase.recover.model_figures import Design, Figures, FittedSamples, measure
+from robustphase.recover.model.determinacy import least_curvature, variety
 from robustphase.rows import MemoryRows
 
 RIGHT = Figures(

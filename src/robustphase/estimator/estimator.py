@@ -37,7 +37,7 @@ from robustphase.population import PairedSignal
 from robustphase.problem import KEPT
 from robustphase.recover import Recovery
 from robustphase.recover.drift import Drift
-from robustphase.recover.model_check import ModelCheck, ModelWarning, doubts
+from robustphase.recover.model import ModelCheck, ModelWarning, doubts
 from robustphase.rows import MemoryRows, RowSource, project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array

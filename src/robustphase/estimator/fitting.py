@@ -39,8 +39,17 @@ from robustphase.recover import Known, Recovery, recover
 from robustphase.recover.certificate import Answers, Certificates, certify
 from robustphase.recover.drift import DRIFT, Drift, find_drift, no_drift
 from robustphase.recover.law_engine import Detector
-from robustphase.recover.model_check import CHECKS, ModelCheck, Told, certificate_factor, check_model, sampling_error
-from robustphase.recover.model_figures import RIVAL_AUTO, FittedSamples, measure
+from robustphase.recover.model import (
+    CHECKS,
+    RIVAL_AUTO,
+    FittedSamples,
+    ModelCheck,
+    Told,
+    certificate_factor,
+    check_model,
+    measure,
+    sampling_error,
+)
 from robustphase.rows import MemoryRows, project, rows_at
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array

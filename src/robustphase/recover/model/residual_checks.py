@@ -1,0 +1,127 @@
+"""Checks of what the signal leaves of the responses: its curve, its dependence on the rows, its location and its scale."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robustphase.recover.model.figures import Figures
+from robustphase.recover.model.limits import CHECKS
+from robustphase.recover.model.verdict import Check
+
+
+def power_check(figures: Figures) -> Check:
+    """Whether responses grow like ``|a·x|²``."""
+    evidence = figures.power_evidence if figures.unexplained > CHECKS.exact else 0.0
+    low, high = figures.power < CHECKS.low_power, figures.power > CHECKS.high_power
+    severe = evidence > CHECKS.evidence and (low or high)
+    failed = severe or (evidence > CHECKS.hint and abs(np.log(figures.power)) > CHECKS.near_power)
+    if figures.power < 0.3:
+        cause, remedy = "the responses grow like a logarithm, as decibels do", "Try 10**(y/10) instead of y."
+    elif figures.power < 1:
+        cause = "the responses grow more slowly than |a·x|²: magnitudes, or a detector that saturates"
+        remedy = (
+            "Try y**2 if y holds magnitudes; saturation=... with the upper limit of the readings if they are clipped."
+        )
+    else:
+        cause, remedy = (
+            "the responses grow faster than |a·x|²",
+            "Try the square root of y if y holds squared intensities.",
+        )
+    limit = CHECKS.low_power if figures.power < 1 else CHECKS.high_power
+    return Check("power of the responses", figures.power, limit, bool(failed), bool(severe), cause, remedy)
+
+
+def dependence_check(figures: Figures, is_complex: bool) -> Check:
+    """Whether residuals still depend on the rows, linearly or by a square."""
+    linear = figures.linear_evidence > CHECKS.deviations and figures.linear > CHECKS.dependence
+    squared = figures.dependence_evidence > CHECKS.deviations and figures.dependence > CHECKS.dependence
+    if linear and not (squared and figures.dependence > figures.linear):
+        there = figures.unexplained > CHECKS.exact
+        return Check(
+            "residuals along the rows",
+            figures.linear,
+            CHECKS.dependence,
+            there,
+            there,
+            "what the signal leaves of the responses is linear in A: something constant was added before the square was taken, "
+            "such as a coherent reference, or a column of A is missing",
+            "Add a column of ones to A, or the reference as it falls on every row.",
+        )
+    clear = squared and figures.unexplained > CHECKS.exact
+    cause = "what one signal leaves of the responses still depends on A: a second signal or mode, or rows that are not as stated"
+    if not is_complex:
+        cause += ", or a complex signal behind real rows"
+    return Check(
+        "residuals along the rows",
+        figures.dependence,
+        CHECKS.dependence,
+        clear,
+        clear,
+        cause,
+        "Check that A holds the rows that were applied, and that one signal alone was there."
+        if is_complex
+        else 'If the signal may be complex, no real one explains the data: pass field="complex". Otherwise check that A holds '
+        "the rows applied.",
+    )
+
+
+def length_check(figures: Figures) -> Check:
+    """Whether responses and likelihood ask for one length of the signal."""
+    low, high = (1 - CHECKS.length) ** 2, (1 + CHECKS.length) ** 2
+    chance = CHECKS.deviations * figures.slope_error
+    other = not low - chance <= figures.slope <= high + chance and figures.unexplained > CHECKS.exact
+    return Check(
+        "length of the signal",
+        figures.slope,
+        low if figures.slope < 1 else high,
+        other,
+        other,
+        "the responses ask for another length of the signal than the most likely one: their noise is skewed and grows with the "
+        "signal (a gain of its own for every row), so that mean, median and most likely value are different lengths",
+        "Take the direction of the answer only, or average the responses to equal rows first.",
+    )
+
+
+def background_check(figures: Figures) -> Check:
+    """Whether residuals are centred at zero."""
+    limit = max(
+        CHECKS.background * figures.energy,
+        CHECKS.background_noise * figures.scale,
+        CHECKS.deviations * figures.scale / float(np.sqrt(max(figures.checked, 1))),
+    )
+    there = abs(figures.background) > limit
+    # The location of the residuals is fitted in any case, so a constant alone does no harm.
+    return Check(
+        "background",
+        figures.background,
+        limit,
+        there,
+        there and figures.unexplained > CHECKS.background_unexplained,
+        "the responses have a background, or parts that this signal does not explain (other modes, rows not as stated)",
+        'Try noise_mean="unknown", or background=... if it was measured.',
+    )
+
+
+def evenness_check(figures: Figures, additive: bool) -> Check:
+    """Whether the noise is the same for small and large predictions."""
+    ratio = max(figures.uneven, 1 / max(figures.uneven, 1e-9))
+    # The logarithm of a robust scale of k normal variables has the standard deviation 1.17/sqrt(2k).
+    chance = np.exp(CHECKS.deviations * 1.17 * np.sqrt(3 / max(figures.checked, 1)))
+    limit = CHECKS.uneven * float(chance)
+    matters = ratio > limit and figures.unexplained > CHECKS.exact
+    # Where responses are uncertain by half of themselves, their median, mean and most likely value are different lengths of x.
+    severe = matters and figures.uneven > 1 and figures.rough > CHECKS.rough
+    return Check(
+        "evenness of the noise",
+        figures.uneven,
+        limit,
+        matters,
+        severe,
+        "the noise is proportional to the signal (speckle, a gain of its own for every row), so its norm is not determined"
+        if severe
+        else "the noise grows with the signal (counts, multiplicative noise)",
+        "Take the direction of the answer only, or average the responses to equal rows first."
+        if severe
+        else "The answer stands; certificates allow for it, flags of large responses are rough."
+        + (' Try noise="auto", or noise="poisson" for counts.' if additive else ""),
+    )
