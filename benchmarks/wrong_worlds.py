@@ -25,13 +25,14 @@ from joblib import Parallel, delayed
 import robustphase as rp
 from benchmarks.further_worlds import FURTHER
 from benchmarks.known_worlds import KNOWN
+from benchmarks.laboratory_worlds import LABORATORY
 from benchmarks.stamp import stamped
 from benchmarks.world_makers import Array
 from robustphase.atomic import write_text
 from robustphase.recover.model import ModelWarning
 
 PAGE = Path(__file__).parents[1] / "docs" / "_generated" / "wrong_worlds.md"
-WORLDS = KNOWN | FURTHER
+WORLDS = KNOWN | FURTHER | LABORATORY
 SEEDS = 3
 SIZES = ((30, 600), (60, 3000))
 #: Errors above it count as failures.

@@ -28,6 +28,8 @@ class FigureOptions:
     least_spread: float = empirical(
         0.3, "least scale of a bin in units of that of all: a few samples may agree by chance"
     )
+    loose: float = empirical(0.4, "least curvature over that of normal rows below which other entries are tried")
+    sparse: float = empirical(5.0, "kurtosis of the entries from which on they are tried as well: many are zero")
     powers: int = budget(45, "exponents that are tried")
 
 
@@ -35,4 +37,4 @@ FIGURES = FigureOptions()
 #: Share of flagged samples from which on a rival is sought, if no larger one was stated.
 RIVAL_FROM = 0.05
 #: The same where the level is to be found.
-RIVAL_AUTO = 0.25
+RIVAL_AUTO = 0.12

@@ -31,6 +31,7 @@ from robustphase.recover.model.residuals import (
 )
 from robustphase.recover.model.rival_signal import Rival, find_rival
 from robustphase.recover.model.samples import FittedSamples, Part, taken
+from robustphase.recover.model.single_entries import single_entry_gain
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 
@@ -79,9 +80,14 @@ class Figures(NamedTuple):
     turn, turn_evidence : float
         How far apart the signals behind the first and the last half of the rows are, relative to the norm, beyond chance, and the
         number of standard deviations that it lies above chance.
-    rival, rival_apart : float
-        Share of the samples that another signal explains instead, of all and of those that tell it from the answer; sought where
-        more samples are flagged than are expected.
+    rival, rival_everywhere : float
+        Share of the samples that another signal explains instead, of all, and of every kind of samples that tells it from the
+        answer; sought where more samples are flagged than are expected.
+    entry : float
+        Standard deviations of chance by which the answer with another value of one entry explains more samples; sought where the
+        rows hold the signal loosely.
+    growth : float
+        The same as ``uneven`` for residuals as they are, where ``uneven`` is about what the noise model leaves; one for counts.
     efficient : float
         Standard deviation of even noise that would leave as much information; NaN where the noise does not depend on the signal.
     """
@@ -114,7 +120,9 @@ class Figures(NamedTuple):
     turn: float
     turn_evidence: float
     rival: float
-    rival_apart: float
+    rival_everywhere: float
+    entry: float = 0.0
+    growth: float = 1.0
     efficient: float = np.nan
 
 
@@ -168,6 +176,8 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
         part, clipped, first, scales / np.maximum(np.sum(abs2(fit.signals), axis=0) * sizes**2, _TINY)
     )
     rivals = [_rival(part, j, residuals[:, j], predictions[:, j], good[:, j], keep[:, j], scales[j]) for j in range(p)]
+    loose = _loose(design)
+    entries = [_entry(part, j, first.projections[:, j], good[:, j], scales[j]) if loose else 0.0 for j in range(p)]
     figures = []
     for j in range(p):
         used, k, y = usable[:, j], keep[:, j], fit.responses[:, j]
@@ -207,8 +217,11 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
                 gain=correlation(r, predictions[k, j] * (at - at.mean()) if at.size else at),
                 turn=float(turns[0, j]),
                 turn_evidence=float(turns[1, j]),
-                rival=rivals[j].all,
-                rival_apart=rivals[j].apart,
+                rival=rivals[j].share,
+                rival_everywhere=rivals[j].everywhere,
+                entry=entries[j],
+                # Of counts it is known how they grow.
+                growth=1.0 if fit.counts else unevenness(*by_prediction),
             )
         )
     return figures, design
@@ -223,3 +236,18 @@ def _rival(part: Part, j: int, residuals: Array, predictions: Array, good: Array
     rows, chosen = (part.single, part.order) if used.all() else (part.single[used], part.order[used])
     signal = part.fit.signals[:, j]
     return find_rival(rows, residuals[chosen], predictions[chosen], ~keep[chosen], signal, float(scale))
+
+
+def _loose(design: Design | None) -> bool:
+    """Whether the rows hold the signal loosely, or have few entries that are not zero."""
+    return design is not None and (design.curvature < FIGURES.loose or design.kurtosis > FIGURES.sparse)
+
+
+def _entry(part: Part, j: int, projections: Array, good: Array, scale: float) -> float:
+    """What another value of one entry would gain; nothing is known of complex ones."""
+    signal, responses = part.fit.signals[:, j], part.fit.responses[:, j] - part.fit.centres[j]
+    if part.single is None or np.iscomplexobj(signal) or np.iscomplexobj(part.single):
+        return 0.0
+    used = (np.isfinite(responses) & np.isfinite(projections) & good)[part.order]
+    chosen = part.order[used]
+    return single_entry_gain(part.single[used], responses[chosen], projections[chosen], signal, float(scale))

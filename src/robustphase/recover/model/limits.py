@@ -46,21 +46,30 @@ class CheckOptions:
         0.35, "mean residual over the energy of the signal that is no accident of skewed noise"
     )
     background_noise: float = empirical(0.4, "and over the scale of the noise")
+    left_over: float = empirical(
+        0.15, "mean residual over the energy of the signal, where residuals are also rough and grow with it"
+    )
+    left_over_rough: float = empirical(0.25, "scale of the noise over the responses themselves, where both are large")
+    left_over_growth: float = empirical(1.25, "ratio of residuals between large and small predictions")
     background_unexplained: float = empirical(
         0.3, "unexplained share of the variance with which it is more than a constant"
     )
-    rival: float = empirical(0.03, "share of the samples that a rival may explain above the stated contamination")
-    rival_share: float = empirical(0.1, "and this part of the stated level")
-    rival_auto: float = derived(
-        0.35, "of the samples that tell both apart, where no level was stated: the most that is assumed"
+    rival: float = empirical(0.02, "share of the samples that a rival may explain above the stated contamination")
+    rival_share: float = empirical(0.05, "and this part of the stated level")
+    rival_auto: float = derived(0.35, "the level where none was stated: the most that is assumed")
+    rival_mixed: float = empirical(
+        0.23, "share of a rival in every kind of samples, where no level was stated, that is no accident"
     )
-    rival_least: float = derived(0.2, "and of all samples: the level that is assumed at first")
+    rival_least: float = empirical(0.12, "and share of all samples that it must be seen to explain")
+    turn_hint: float = derived(
+        2.5, "standard deviations that one fit of 160 exceeds: enough where the noise grows with the signal as well"
+    )
     turn: float = empirical(
         0.1, "difference of the signals behind either half of the rows, over the norm, that matters"
     )
     uneven: float = empirical(1.5, "ratio of noise between large and small predictions that costs accuracy")
     rough: float = empirical(
-        0.5, "scale of the noise over the responses themselves, where both are large, that is too much"
+        0.4, "scale of the noise over the responses themselves, where both are large, that is too much"
     )
     trend: float = empirical(0.1, "correlation along the rows that is worth a look")
     strong_trend: float = empirical(0.3, "and one that spoils the answer: a tenth of the variance of the residuals")

@@ -8,6 +8,7 @@ import numpy as np
 
 from robustphase.recover.model.figures import Figures
 from robustphase.recover.model.limits import CHECKS
+from robustphase.recover.model.residual_checks import grows_with_signal
 from robustphase.recover.model.verdict import Check
 
 
@@ -38,7 +39,9 @@ def row_order_checks(figures: Figures, drifting: bool, *, ordered: bool) -> Iter
 
 def turn_check(figures: Figures) -> Check:
     """Whether the first and the last half of the rows tell of one signal."""
-    turns = figures.turn_evidence > CHECKS.deviations and figures.turn > CHECKS.turn
+    # A signal that turns leaves residuals that grow with it, so less evidence is enough where they do.
+    needed = CHECKS.turn_hint if grows_with_signal(figures) else CHECKS.deviations
+    turns = figures.turn_evidence > needed and figures.turn > CHECKS.turn
     turns &= figures.unexplained > CHECKS.exact
     return Check(
         "drift of the signal",

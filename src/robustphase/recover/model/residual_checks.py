@@ -90,13 +90,20 @@ def background_check(figures: Figures) -> Check:
         CHECKS.deviations * figures.scale / float(np.sqrt(max(figures.checked, 1))),
     )
     there = abs(figures.background) > limit
+    # Intensity that the signal does not explain grows with it, which neither a constant nor skewed noise does.
+    left_over = (
+        figures.background > max(CHECKS.left_over * figures.energy, CHECKS.background_noise * figures.scale)
+        and figures.rough > CHECKS.left_over_rough
+        and figures.growth > CHECKS.left_over_growth
+        and figures.unexplained > CHECKS.exact
+    )
     # The location of the residuals is fitted in any case, so a constant alone does no harm.
     return Check(
         "background",
         figures.background,
         limit,
-        there,
-        there and figures.unexplained > CHECKS.background_unexplained,
+        there or left_over,
+        (there and figures.unexplained > CHECKS.background_unexplained) or left_over,
         "the responses have a background, or parts that this signal does not explain (other modes, rows not as stated)",
         'Try noise_mean="unknown", or background=... if it was measured.',
     )
@@ -105,17 +112,17 @@ def background_check(figures: Figures) -> Check:
 def evenness_check(figures: Figures, additive: bool) -> Check:
     """Whether the noise is the same for small and large predictions."""
     ratio = max(figures.uneven, 1 / max(figures.uneven, 1e-9))
-    # The logarithm of a robust scale of k normal variables has the standard deviation 1.17/sqrt(2k).
-    chance = np.exp(CHECKS.deviations * 1.17 * np.sqrt(3 / max(figures.checked, 1)))
-    limit = CHECKS.uneven * float(chance)
+    limit = CHECKS.uneven * _by_chance(figures, CHECKS.deviations)
     matters = ratio > limit and figures.unexplained > CHECKS.exact
-    # Where responses are uncertain by half of themselves, their median, mean and most likely value are different lengths of x.
-    severe = matters and figures.uneven > 1 and figures.rough > CHECKS.rough
+    # Where responses are uncertain by half of themselves, their median, mean and most likely value are different lengths of x,
+    # also if a noise model has learnt how they grow.
+    grows = grows_with_signal(figures) or (matters and figures.uneven > 1)
+    severe = grows and figures.rough > CHECKS.rough and figures.unexplained > CHECKS.exact
     return Check(
         "evenness of the noise",
-        figures.uneven,
+        max(figures.growth, figures.uneven) if severe else figures.uneven,
         limit,
-        matters,
+        matters or severe,
         severe,
         "the noise is proportional to the signal (speckle, a gain of its own for every row), so its norm is not determined"
         if severe
@@ -125,3 +132,16 @@ def evenness_check(figures: Figures, additive: bool) -> Check:
         else "The answer stands; certificates allow for it, flags of large responses are rough."
         + (' Try noise="auto", or noise="poisson" for counts.' if additive else ""),
     )
+
+
+def grows_with_signal(figures: Figures) -> bool:
+    """Whether the residuals are larger where the predictions are."""
+    return figures.growth > CHECKS.uneven * _by_chance(figures, 2.0)
+
+
+def _by_chance(figures: Figures, deviations: float) -> float:
+    """Ratio of robust scales of two thirds of the samples so many standard deviations of chance above one.
+
+    The logarithm of a robust scale of k normal variables has the standard deviation 1.17/sqrt(2k).
+    """
+    return float(np.exp(deviations * 1.17 * np.sqrt(3 / max(figures.checked, 1))))

@@ -70,19 +70,28 @@ def flagged_check(figures: Figures, told: Told) -> Check:
 
 def rival_check(figures: Figures, stated: float | str) -> Check:
     """Whether no other signal explains more samples than may be bad."""
-    chance = CHECKS.deviations / 2 * float(np.sqrt(0.25 / max(figures.samples, 1)))
-    if isinstance(stated, str):
-        # Two signals that explain about as much are told apart by chance alone, and silence is worse than an alarm: about half
-        # of the samples tell them apart, and one standard error of their share is given away.
-        error = float(np.sqrt(0.25 / max(figures.samples, 1)))
-        figure, limit = figures.rival_apart, CHECKS.rival_auto - np.sqrt(2) * error
-        there = figure > limit and figures.rival > CHECKS.rival_least - error
-    else:
-        figure, limit = figures.rival, (1 + CHECKS.rival_share) * stated + CHECKS.rival + chance
-        there = figure > limit
+    error = float(np.sqrt(0.25 / max(figures.samples, 1)))
+    chance = CHECKS.deviations / 2 * error
+    level = CHECKS.rival_auto if isinstance(stated, str) else stated
+    limit = (1 + CHECKS.rival_share) * level + CHECKS.rival + chance
+    # A rival whose samples are of every kind has more of them than can be seen. Where no level was stated it counts from where it
+    # may as well be the answer; up to a stated level it may be an adversary's.
+    least, mixed = (CHECKS.rival_least, CHECKS.rival_mixed) if isinstance(stated, str) else (stated, limit)
+    there = figures.rival > limit or (figures.rival_everywhere > mixed and figures.rival > least)
+    if figures.entry > CHECKS.deviations + np.sqrt(2 * np.log(max(figures.unknowns, 1))):
+        return Check(
+            "rival signal",
+            figures.entry,
+            CHECKS.deviations,
+            True,
+            True,
+            "the same signal with another value of one entry explains more samples: the rows have so few entries that the "
+            "descent ended at a signal which is not the best",
+            "Use rows with more entries that are not zero, or pass another start as init=... .",
+        )
     return Check(
         "rival signal",
-        figure,
+        figures.rival,
         limit,
         there,
         there,
