@@ -25,14 +25,14 @@ def changes(part: Part, residuals: Array, first: First, units: Array) -> tuple[A
     projections = first.projections
     if part.single is None or first.lengths is None:
         return np.zeros((2, p)), np.zeros((2, p))
-    signs = np.where(np.arange(len(residuals)) < len(residuals) // 2, 1.0, -1.0)[:, np.newaxis]
+    signs = np.where(part.positions < part.positions[part.along[len(residuals) // 2]], 1.0, -1.0)[:, np.newaxis]
     norms = np.maximum(np.linalg.norm(fit.signals, axis=0), _TINY)
     used = residuals != 0
     coefficients = np.where(used, signs * residuals * (projections / norms), 0.0)
     # Rows that are not used may be too long for a number.
     lengths = np.where(used.any(axis=1), first.lengths, 0.0)[:, np.newaxis]
     both = np.hstack((coefficients, residuals))
-    energies = abs2(adjoint_block(part.single, both[part.order])).sum(axis=0)
+    energies = abs2(adjoint_block(part.single, both)).sum(axis=0)
     chances = np.maximum((abs2(both) * lengths).sum(axis=0), _TINY)
     complex_rows = np.iscomplexobj(part.single)
     unknowns = len(fit.signals) * (2 if complex_rows or np.iscomplexobj(fit.signals) else 1)

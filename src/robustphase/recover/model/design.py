@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robustphase.recover.model.determinacy import least_curvature, variety
-from robustphase.recover.model.residuals import NORMAL_MAD
+from robustphase.recover.model.residuals import NORMAL_MAD, median
 from robustphase.recover.model.samples import Part
 from robustphase.rows import OperatorRows
 from robustphase.rows.passes import abs2, adjoint_block, in_slices, project_block
@@ -102,7 +102,7 @@ def first_pass(part: Part, keep: Array, halves: Array, probe: Array, rng: np.ran
         along=float(along[0]) / count,
         rows=count,
         curvature=_curvature(part, projections, np.flatnonzero(most), rng),
-        variety=np.inf if part.single is None else variety(part.single[rows[part.order, 0]], rng),
+        variety=np.inf if part.single is None else variety(part.single[rows[:, 0]], rng),
     )
 
 
@@ -116,7 +116,7 @@ def _curvature(part: Part, projections: Array, rows: Array, rng: np.random.Gener
     unit = np.sqrt(energies[column])
     used = np.zeros(len(projections), projections.dtype)
     used[rows] = projections[rows, column] / unit
-    return least_curvature(part.single, used[part.order], signals[:, column] / unit, rng)
+    return least_curvature(part.single, used, signals[:, column] / unit, rng)
 
 
 def mostly(keep: Array) -> Array:
@@ -127,7 +127,7 @@ def mostly(keep: Array) -> Array:
 
 def _squared_lengths(block: Array) -> Array:
     parts = (block.real, block.imag) if block.dtype.kind == "c" else (block,)
-    total: Array = np.sum([np.einsum("ij,ij->i", part, part, dtype=np.float64) for part in parts], axis=0)
+    total: Array = np.asarray(sum(np.einsum("ij,ij->i", part, part) for part in parts), np.float64)
     return total
 
 
@@ -137,13 +137,14 @@ def design_of(first: First, real_rows: bool, keep: Array, usable: Array, n: int)
     rows = keep if 2 * keep.sum() >= keep.size else usable
     lengths = first.lengths[rows]
     lengths = lengths[np.isfinite(lengths)]
-    if not lengths.size or not np.median(lengths) > 0:
+    typical = median(lengths) if lengths.size else 0.0
+    if not typical > 0:
         return Design(0.0, 0.0, 0.0, 0.0, 0, 0.0)
-    typical, average = float(np.median(lengths)), float(np.mean(lengths))
+    average = float(np.mean(lengths))
     real = 1.0 if real_rows else 0.5
     shift = float(np.sum(abs2(first.mean))) / average
     second = float(np.sum(abs2(first.image)))
     spread = second / max(first.along, _TINY) ** 2 - 1.0 - n / first.rows
     # Squared lengths of rows of independent entries have the variance n(κ + 2), or n(κ + 1) if they are complex.
-    varied = float(np.square(NORMAL_MAD * np.median(np.abs(lengths - typical)))) * n / typical**2
+    varied = float(np.square(NORMAL_MAD * median(np.abs(lengths - typical)))) * n / typical**2
     return Design(typical / n, shift, spread, varied - 2.0 * real, first.rows, first.curvature, first.variety)

@@ -32,6 +32,8 @@ def strongest_directions(part: Part, clipped: Array, guesses: Array, depth: int)
         image = _across_only(times(vectors), fit.signals)
         basis.append(vectors)
         images.append(image)
+        if len(basis) == depth:
+            break
         left = image
         for earlier in basis * 2:
             left = left - earlier * np.vecdot(earlier.T, left.T)
@@ -52,7 +54,7 @@ def _residual_moments(part: Part, clipped: Array) -> Callable[[Array], Array]:
     """The map ``v ↦ Σ r a aᴴ v`` over the rows of either half, for columns (n, 2p): p for the first half, p for the second."""
     p = clipped.shape[1]
     if part.single is not None:
-        count, ordered = int(part.first_half.sum()), clipped[part.order]
+        count, ordered = int(part.first_half.sum()), clipped
         halves = ((part.single[:count], ordered[:count]), (part.single[count:], ordered[count:]))
 
         def in_memory(vectors: Array) -> Array:

@@ -182,11 +182,20 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
     for j in range(p):
         used, k, y = usable[:, j], keep[:, j], fit.responses[:, j]
         g = good[:, j] if good[:, j].sum() > 0.5 * used.sum() else used
-        order = np.argsort(predictions[k, j])
-        by_prediction = (predictions[k, j][order], residuals[k, j][order])
-        power, power_evidence = power_of(held_out[k, j], y[k], scales[j], float(fit.levels[j]), counts=fit.counts)
-        slope, slope_error = slope_along(predictions[k, j], residuals[k, j])
-        r, at = clipped[k, j], part.positions[k]
+        chosen = np.flatnonzero(k)
+        predicted, left, heard = predictions[chosen, j], residuals[chosen, j], y[chosen]
+        ahead_of = held_out[chosen, j]
+        order = np.argsort(predicted)
+        by_prediction = (predicted[order], left[order])
+        power, power_evidence = power_of(ahead_of, heard, scales[j], float(fit.levels[j]), counts=fit.counts)
+        slope, slope_error = slope_along(predicted, left)
+        # Of counts it is known how they grow.
+        growth = 1.0 if fit.counts else unevenness(*by_prediction)
+        uneven = growth
+        if fit.spreads is not None or fit.counts:
+            uneven = unevenness(by_prediction[0], standard[chosen, j][order], counts=fit.counts)
+        in_order = part.along[k[part.along]]
+        r, at = clipped[in_order, j], part.positions[in_order]
         next_to = np.flatnonzero(np.diff(at) == 1)
         figures.append(
             Figures(
@@ -194,16 +203,16 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
                 kept=int(part.kept[j]),
                 unknowns=unknowns,
                 flagged=1.0 - part.kept[j] / max(int(part.usable[j]), 1),
-                checked=int(k.sum()),
+                checked=chosen.size,
                 energy=float(energies[j]),
                 scale=float(scales[j]),
                 correlation=rank_correlation(held_out[g, j], y[g]),
-                kept_correlation=rank_correlation(held_out[k, j], y[k]),
-                unexplained=unexplained_share(residuals[k, j], y[k]),
+                kept_correlation=rank_correlation(ahead_of, heard),
+                unexplained=unexplained_share(left, heard),
                 power=power,
                 power_evidence=power_evidence,
                 noise=weighed_noise(*by_prediction),
-                uneven=unevenness(by_prediction[0], standard[k, j][order], counts=fit.counts),
+                uneven=uneven,
                 rough=roughness(*by_prediction),
                 dependence=float(evidence[0, j]),
                 dependence_evidence=float(evidence[1, j]),
@@ -214,14 +223,13 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
                 background=float(fit.centres[j] + scales[j] * means[j]),
                 neighbours=correlation(r[next_to], r[next_to + 1]),
                 drift=correlation(r, at),
-                gain=correlation(r, predictions[k, j] * (at - at.mean()) if at.size else at),
+                gain=correlation(r, predictions[in_order, j] * (at - at.mean()) if at.size else at),
                 turn=float(turns[0, j]),
                 turn_evidence=float(turns[1, j]),
                 rival=rivals[j].share,
                 rival_everywhere=rivals[j].everywhere,
                 entry=entries[j],
-                # Of counts it is known how they grow.
-                growth=1.0 if fit.counts else unevenness(*by_prediction),
+                growth=growth,
             )
         )
     return figures, design
@@ -232,10 +240,10 @@ def _rival(part: Part, j: int, residuals: Array, predictions: Array, good: Array
     few = part.kept[j] >= (1 - max(part.fit.expected[j], RIVAL_FROM)) * part.usable[j]
     if part.single is None or few:
         return Rival(0.0, 0.0)
-    used = (np.isfinite(residuals) & good)[part.order]
-    rows, chosen = (part.single, part.order) if used.all() else (part.single[used], part.order[used])
+    used = np.isfinite(residuals) & good
     signal = part.fit.signals[:, j]
-    return find_rival(rows, residuals[chosen], predictions[chosen], ~keep[chosen], signal, float(scale))
+    rows = part.single if used.all() else part.single[used]
+    return find_rival(rows, residuals[used], predictions[used], ~keep[used], signal, float(scale))
 
 
 def _loose(design: Design | None) -> bool:
@@ -248,6 +256,5 @@ def _entry(part: Part, j: int, projections: Array, good: Array, scale: float) ->
     signal, responses = part.fit.signals[:, j], part.fit.responses[:, j] - part.fit.centres[j]
     if part.single is None or np.iscomplexobj(signal) or np.iscomplexobj(part.single):
         return 0.0
-    used = (np.isfinite(responses) & np.isfinite(projections) & good)[part.order]
-    chosen = part.order[used]
-    return single_entry_gain(part.single[used], responses[chosen], projections[chosen], signal, float(scale))
+    used = np.isfinite(responses) & np.isfinite(projections) & good
+    return single_entry_gain(part.single[used], responses[used], projections[used], signal, float(scale))

@@ -43,10 +43,9 @@ def last_pass(part: Part, signals: Array, directions: Array) -> tuple[Array, Arr
     """``|A V|²`` of signals and of directions."""
     both, count = np.hstack((signals, directions)), signals.shape[1]
     if part.single is not None:
-        squares = np.empty((len(part.order), both.shape[1]))
         # Single precision holds no signals of extreme length.
         norms = np.maximum(np.linalg.norm(both, axis=0), _TINY)
-        squares[part.order] = abs2(project_block(part.single, both / norms)) * norms**2
+        squares = abs2(project_block(part.single, both / norms)) * norms**2
         return squares[:, :count], squares[:, count:]
 
     def kernel(block: Array) -> Parts:

@@ -25,15 +25,17 @@ def power_of(
     parts = np.array_split(order, bins)[: max(bins - int(level * bins), 5)]
     # Bins of one size, so that one call orders all of them.
     members = np.stack([part[: predictions.size // bins] for part in parts])
-    x = np.median(predictions[members], axis=1)
+    # The upper median, as elsewhere: members of a bin are in order of their predictions.
+    middle = members.shape[1] // 2
+    x = predictions[members[:, middle]]
     if not x[0] < x[-1]:
         return 1.0, 0.0
-    gaps = np.sort(responses[members] - predictions[members], axis=1)
+    gaps = responses[members] - predictions[members]
     if counts:
         centres, spreads, factor = gaps.mean(axis=1), gaps.std(axis=1), 1.0
     else:
-        centres, factor = np.median(gaps, axis=1), 1.2533
-        spreads = NORMAL_MAD * np.median(np.abs(gaps - centres[:, np.newaxis]), axis=1)
+        centres, factor = np.partition(gaps, middle, axis=1)[:, middle], 1.2533
+        spreads = NORMAL_MAD * np.partition(np.abs(gaps - centres[:, np.newaxis]), middle, axis=1)[:, middle]
     errors = factor * np.maximum(spreads, FIGURES.least_spread * scale) / np.sqrt(members.shape[1])
     if not (errors > 0).all():
         return 1.0, 0.0

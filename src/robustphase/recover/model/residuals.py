@@ -39,10 +39,10 @@ def robust_scale(values: Array) -> float:
     """Median absolute deviation from the median, as a standard deviation."""
     if not values.size:
         return 0.0
-    return NORMAL_MAD * _median(np.abs(values - _median(values)))
+    return NORMAL_MAD * median(np.abs(values - median(values)))
 
 
-def _median(values: Array) -> float:
+def median(values: Array) -> float:
     """The upper median; NumPy's own takes several times as long for a few thousand numbers."""
     return float(np.partition(values, values.size // 2)[values.size // 2])
 
@@ -104,7 +104,7 @@ def weighed_noise(predictions: Array, residuals: Array) -> float:
     total = 0.0
     for p, r in zip(np.array_split(predictions, 3), np.array_split(residuals, 3), strict=True):
         limit = FIGURES.clip * robust_scale(r)
-        total += float(np.square(np.clip(r - _median(r), -limit, limit)) @ p)
+        total += float(np.square(np.clip(r - median(r), -limit, limit)) @ p)
     return float(np.sqrt(total / max(float(predictions.sum()), _TINY)))
 
 

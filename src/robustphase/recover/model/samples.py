@@ -69,8 +69,8 @@ class FittedSamples(NamedTuple):
 class Part(NamedTuple):
     """The rows that are looked at, where they stand, and how many samples are usable and kept among all, shape (p,).
 
-    Rows in memory come in single precision as well, first those of the first half; rows that no signal keeps and that are too
-    large for it are zeros.
+    Rows in memory come first half first, and in single precision as well; rows that no signal keeps and that are too large for it
+    are zeros. ``along`` numbers them as they stand in the data.
     """
 
     fit: FittedSamples
@@ -78,7 +78,7 @@ class Part(NamedTuple):
     usable: Array
     kept: Array
     first_half: Array
-    order: Array
+    along: Array
     single: Array | None
 
 
@@ -102,24 +102,22 @@ def taken(fit: FittedSamples, rng: np.random.Generator) -> Part:
     if count < m:
         firsts = 2 * np.sort(rng.choice(m // 2, count // 2, replace=False))
         positions = np.stack((firsts, firsts + 1), axis=1).ravel()
+    drawn = rng.random(positions.size) < 0.5
+    order = np.concatenate((np.flatnonzero(drawn), np.flatnonzero(~drawn)))
+    first_half, along = np.arange(order.size) < np.count_nonzero(drawn), np.argsort(order)
     source = fit.source
     single_type = np.complex64 if source.dtype.kind == "c" else np.float32
     if isinstance(source, MemoryRows) and type(source) is MemoryRows and source.reads_views:
-        if count == m:
-            rows = source.array
-        else:
-            rows = _taken_rows(source.array, positions, source.dtype if fit.predictions is None else single_type)
+        rows = _taken_rows(source.array, positions[order], source.dtype if fit.predictions is None else single_type)
     else:
-        rows = rows_at(source, positions)
+        rows = rows_at(source, positions)[order]
+    positions = positions[order]
     part = fit._replace(
         source=MemoryRows(rows),
         spreads=None if fit.spreads is None else fit.spreads[positions],
         predictions=None if fit.predictions is None else fit.predictions[positions],
         **{name: getattr(fit, name)[positions] for name in ("responses", "weights", "covariate_weights", "dropped")},
     )
-    first_half = rng.random(positions.size) < 0.5
-    order = np.concatenate((np.flatnonzero(first_half), np.flatnonzero(~first_half)))
-    # Made narrow before they are put in order, so that less is moved.
     narrow = rows.astype(single_type, copy=False)
     unkept = np.flatnonzero(~(kept(part.weights) & ~dropped[positions]).any(axis=1))
     large = unkept[~(np.abs(narrow[unkept]).max(axis=1, initial=0.0) < LARGE)]
@@ -128,7 +126,7 @@ def taken(fit: FittedSamples, rng: np.random.Generator) -> Part:
         narrow[large] = 0
     if fit.predictions is not None:
         part = part._replace(source=MemoryRows(narrow))
-    return Part(part, positions, usable, keep, first_half, order, narrow[order])
+    return Part(part, positions, usable, keep, first_half, along, narrow)
 
 
 def _taken_rows(array: Array, positions: Array, dtype: Any) -> Array:
