@@ -3,8 +3,8 @@
 ``python -m benchmarks.wrong_worlds [--right FITS] [--seed FIRST] [--seeds 3] [--only PART]`` fits every wrong world with three
 seeds at two sizes and counts silent failures (error above a quarter, converged, no warning) and certificates below the error;
 then right worlds, of which it counts the false alarms. Without ``--only`` it writes docs/_generated/wrong_worlds.md. The checks
-were built with first seed 0 and their constants set with seeds 200 to 500, 9000 and 9100, on these kinds; other seeds are fresh
-draws of kinds that the checks know.
+were built with first seed 0 and their constants set with seeds 200 to 500, 7001 to 7005, 9000 and 9100, on these kinds; other
+seeds are fresh draws of kinds that the checks know.
 """
 
 from __future__ import annotations

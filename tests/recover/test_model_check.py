@@ -69,7 +69,7 @@ WRONG = [
     ("rival signal", {"entry": 9.0}, "more entries that are not zero"),
     ("evenness of the noise", {"uneven": 5.0, "rough": 0.9}, "direction of the answer only"),
     ("evenness of the noise", {"growth": 3.0, "rough": 0.5}, "direction of the answer only"),
-    ("background", {"background": 0.25, "growth": 1.4}, 'noise_mean="unknown"'),
+    ("background", {"background": 0.25, "uneven": 1.4}, 'noise_mean="unknown"'),
     ("drift of the signal", {"turn": 0.3, "turn_evidence": 3.0, "growth": 2.5}, "shorter stretches"),
     ("expected error", {"noise": 10.0}, "more samples"),
 ]
@@ -125,7 +125,7 @@ def test_neighbours_on_a_detector_may_go_together_but_neighbours_in_time_may_not
 
 
 def test_nothing_is_certified_where_two_things_are_wrong_with_the_residuals():
-    check = checked(RIGHT._replace(uneven=5.0, background=0.8))
+    check = checked(RIGHT._replace(uneven=5.0, background=0.8, rough=0.1))
     assert {one.name for one in check.failed} == {"evenness of the noise", "background"}
     assert not check.severe
     assert certificate_factor(check, STANDARD) == np.inf
@@ -143,6 +143,7 @@ def test_a_curve_or_a_direction_without_evidence_is_chance():
         ({"rival": 0.09, "rival_everywhere": 0.3}, 0.1),
         ({"rival": 0.2, "rival_everywhere": 0.1}, "auto"),
         ({"background": 0.25}, 0.1),
+        ({"background": 0.25, "growth": 3.0}, 0.1),
         ({"growth": 3.0, "rough": 0.2}, 0.1),
         ({"turn": 0.3, "turn_evidence": 3.0}, 0.1),
         ({"entry": 3.0}, 0.1),

@@ -31,7 +31,9 @@ class CheckOptions:
     few_complex: float = derived(
         3.0, "samples per complex unknown: below, no method finds the signal even without noise"
     )
-    noisy: float = empirical(0.3, "expected relative error from noise alone beyond which the answer is no answer")
+    noisy: float = derived(
+        0.25, "expected relative error from noise alone from which on an answer counts as wrong, as of its length"
+    )
     low_power: float = empirical(0.85, "exponents below it are not rounding: magnitudes have 0.5, logarithms less")
     high_power: float = empirical(1.3, "exponents above it: squared responses have 2")
     near_power: float = empirical(0.08, "logarithm of an exponent that no certificate covers")
@@ -49,8 +51,8 @@ class CheckOptions:
     left_over: float = empirical(
         0.15, "mean residual over the energy of the signal, where residuals are also rough and grow with it"
     )
-    left_over_rough: float = empirical(0.25, "scale of the noise over the responses themselves, where both are large")
-    left_over_growth: float = empirical(1.25, "ratio of residuals between large and small predictions")
+    left_over_rough: float = empirical(0.2, "scale of the noise over the responses themselves, where both are large")
+    left_over_uneven: float = empirical(1.25, "ratio of residuals between large and small predictions")
     background_unexplained: float = empirical(
         0.3, "unexplained share of the variance with which it is more than a constant"
     )

@@ -90,11 +90,12 @@ def background_check(figures: Figures) -> Check:
         CHECKS.deviations * figures.scale / float(np.sqrt(max(figures.checked, 1))),
     )
     there = abs(figures.background) > limit
-    # Intensity that the signal does not explain grows with it, which neither a constant nor skewed noise does.
+    # Intensity that the signal does not explain grows with it, more than a noise model tells, which neither a constant nor skewed
+    # noise does.
     left_over = (
         figures.background > max(CHECKS.left_over * figures.energy, CHECKS.background_noise * figures.scale)
         and figures.rough > CHECKS.left_over_rough
-        and figures.growth > CHECKS.left_over_growth
+        and figures.uneven > CHECKS.left_over_uneven
         and figures.unexplained > CHECKS.exact
     )
     # The location of the residuals is fitted in any case, so a constant alone does no harm.
