@@ -60,7 +60,7 @@ class CheckOptions:
     rival_share: float = empirical(0.05, "and this part of the stated level")
     rival_auto: float = derived(0.35, "the level where none was stated: the most that is assumed")
     rival_mixed: float = empirical(
-        0.23, "share of a rival in every kind of samples, where no level was stated, that is no accident"
+        0.22, "share of a rival in every kind of samples, where no level was stated, that is no accident"
     )
     rival_least: float = empirical(0.12, "and share of all samples that it must be seen to explain")
     turn_hint: float = derived(

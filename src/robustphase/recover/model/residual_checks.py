@@ -118,7 +118,9 @@ def evenness_check(figures: Figures, additive: bool) -> Check:
     # Where responses are uncertain by half of themselves, their median, mean and most likely value are different lengths of x,
     # also if a noise model has learnt how they grow.
     grows = grows_with_signal(figures) or (matters and figures.uneven > 1)
-    severe = grows and figures.rough > CHECKS.rough and figures.unexplained > CHECKS.exact
+    # The roughest samples are flagged first, and their share is missing here.
+    rough = figures.rough > CHECKS.rough * (1 - figures.flagged)
+    severe = grows and rough and figures.unexplained > CHECKS.exact
     return Check(
         "evenness of the noise",
         max(figures.growth, figures.uneven) if severe else figures.uneven,

@@ -42,6 +42,7 @@ class RivalOptions:
     damping: float = empirical(0.8, "length of the steps")
     explained: float = derived(3.0, "scales of the noise within which a sample is explained")
     barely: float = derived(1.5, "scales of the noise by which predictions must differ to tell of a share at all")
+    agree: float = derived(2.0, "standard errors within which the shares of all kinds of samples agree")
     coarse: float = empirical(0.03, "least scale, over the energy of the signal: a rival is found only roughly")
     widest: float = empirical(0.25, "largest scale of a rival's residuals: what is wider explains nothing")
 
@@ -57,9 +58,10 @@ class Rival(NamedTuple):
     share : float
         Over all samples: so many are bad at least, if the answer is right.
     everywhere : float
-        The least share of any kind of samples: where the rival predicts barely something else, and where it predicts more or
-        less, clearly or very clearly. An adversary that chooses its samples leaves out some kind of them; a mixture of two
-        signals does not, and this is the share of the rival in it.
+        Over the samples that tell the two apart, if the share is the same in all kinds of them, else the least of the kinds:
+        where the rival predicts barely something else, and where it predicts more or less, clearly or very clearly. An
+        adversary that chooses its samples leaves out some kind of them; a mixture of two signals does not, and this is the
+        share of the rival in it.
     """
 
     share: float
@@ -146,7 +148,10 @@ def _support(rows: Array, residuals: Array, predictions: Array, rival: Array, sc
 
 
 def _everywhere(left: Array, ahead: Array, supports: Array) -> float:
-    """The least share of a rival in any kind of samples, with a standard error on top; all in units of the noise."""
+    """The share of a rival in all kinds of samples where they agree, else the least with a standard error on top.
+
+    All in units of the noise.
+    """
     size = np.abs(ahead)
     barely = (size > RIVAL.barely) & (size < 2 * RIVAL.explained)
     if int(barely.sum()) < RIVAL.fewest:
@@ -155,17 +160,21 @@ def _everywhere(left: Array, ahead: Array, supports: Array) -> float:
     pulls = np.clip(left[barely] / ahead[barely], -1.0, 2.0)
     weights = ahead[barely] ** 2 / float(np.sum(ahead[barely] ** 2))
     share = float(weights @ pulls)
-    shares = [share + float(np.sqrt(weights**2 @ (pulls - share) ** 2))]
+    shares, errors = [share], [float(np.sqrt(weights**2 @ (pulls - share) ** 2))]
+    clear = size > 2 * RIVAL.explained
+    overall = int((supports & clear).sum()) / max(int(clear.sum()), 1)
     for side in (ahead, -ahead):
-        clear = side[side > 2 * RIVAL.explained]
-        if clear.size < RIVAL.fewest:
+        on_this = side[side > 2 * RIVAL.explained]
+        if on_this.size < RIVAL.fewest:
             return 0.0
-        middle = float(np.median(clear))
+        middle = float(np.median(on_this))
         for kind in ((side > 2 * RIVAL.explained) & (side <= middle), side > middle):
             count = max(int(kind.sum()), 1)
-            share = int((supports & kind).sum()) / count
-            shares.append(share + float(np.sqrt(share * (1 - share) / count)))
-    return max(min(shares), 0.0)
+            shares.append(int((supports & kind).sum()) / count)
+            errors.append(float(np.sqrt(overall * (1 - overall) / count)))
+    if all(share > overall - RIVAL.agree * error for share, error in zip(shares, errors, strict=True)):
+        return overall
+    return max(min(share + error for share, error in zip(shares, errors, strict=True)), 0.0)
 
 
 def _unit(vector: Array) -> Array:
