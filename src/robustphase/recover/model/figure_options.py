@@ -17,9 +17,7 @@ class FigureOptions:
     rows: int = derived(
         4000, "fewest rows: half of them show a share of 0.02 with 4.5 standard deviations, and to spare"
     )
-    rows_per_unknown: float = empirical(
-        10.0, "fewest rows for every real unknown: a direction is found in half of them"
-    )
+    rows_per_unknown: float = empirical(8.0, "fewest rows for every real unknown: a direction is found in half of them")
     rows_share: float = budget(0.125, "rows that may always be taken, over all of them")
     numbers: int = budget(1 << 24, "numbers in the rows that are taken")
     depth: int = budget(4, "steps of Lanczos' method for directions in the residuals of rows in memory")
