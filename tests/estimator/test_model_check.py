@@ -10,7 +10,7 @@ from scipy.sparse.linalg import aslinearoperator
 from sklearn.exceptions import ConvergenceWarning
 
 import robustphase as rp
-from robustphase.recover.model_check import ModelWarning
+from robustphase.recover.model import ModelWarning
 
 pytestmark = pytest.mark.filterwarnings("error")
 

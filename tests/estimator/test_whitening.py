@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from robustphase import RobustPhaseRetrieval, distance, spectral_init
 from robustphase.initialise.standardise import standardised
-from robustphase.recover.model_check import ModelWarning
+from robustphase.recover.model import ModelWarning
 from robustphase.validation import check_samples
 
 

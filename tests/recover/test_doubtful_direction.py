@@ -66,7 +66,7 @@ def test_the_direction_of_a_pull_is_found_and_chance_has_none(field):
         ), seed
 
 
-@pytest.mark.filterwarnings("ignore::robustphase.recover.model_check.ModelWarning")
+@pytest.mark.filterwarnings("ignore::robustphase.recover.model.ModelWarning")
 def test_an_attack_on_gradients_loses_by_the_second_look():
     with_look, without = [], []
     for seed in range(3):

@@ -205,7 +205,7 @@ def test_multiplicative_noise_that_is_skewed_neither_shifts_nor_drowns_the_signa
 
 
 # Where the largest readings are gone the checks may say, rightly, that the rest grow too slowly.
-@pytest.mark.filterwarnings("ignore::robustphase.recover.model_check.ModelWarning")
+@pytest.mark.filterwarnings("ignore::robustphase.recover.model.ModelWarning")
 @pytest.mark.parametrize("attack", ["erase", "inverted", "swap"])
 def test_bad_counts_may_be_those_of_the_largest_energies(attack):
     """At one count per reading no single one of them gives itself away; all those of a class together do."""
@@ -217,7 +217,7 @@ def test_bad_counts_may_be_those_of_the_largest_energies(attack):
         assert distance(model.signal_, world.truth) < limit, seed
 
 
-@pytest.mark.filterwarnings("ignore::robustphase.recover.model_check.ModelWarning")
+@pytest.mark.filterwarnings("ignore::robustphase.recover.model.ModelWarning")
 @pytest.mark.parametrize("design", ["on_off", "signs"])
 def test_a_complex_signal_may_stand_behind_real_patterns_that_are_counted(design):
     """Error of maximum likelihood: the trace of the inverse information, in which the turn of the phase does not count."""

@@ -9,24 +9,27 @@ import numpy as np
 import pytest
 
 from robustphase import RobustPhaseRetrieval
-from robustphase.recover.determinacy import least_curvature, variety
-from robustphase.recover.model_check import (
+from robustphase.recover.model import (
     CHECKS,
     Check,
+    Design,
+    Figures,
+    FittedSamples,
     ModelCheck,
     Told,
     certificate_factor,
     check_model,
+    measure,
     sampling_error,
 )
-from robustphase.recover.model_figures import Design, Figures, FittedSamples, measure
+from robustphase.recover.model.determinacy import least_curvature, variety
 from robustphase.rows import MemoryRows
 
 RIGHT = Figures(
     samples=2000, kept=1800, unknowns=40, flagged=0.1, checked=1800, energy=1.0, scale=0.5, correlation=0.6, kept_correlation=0.8,
     unexplained=0.1, power=1.0, power_evidence=0.5, noise=0.5, uneven=1.0, rough=0.3, dependence=0.0,
     dependence_evidence=0.3, linear=0.0, linear_evidence=0.2, slope=0.98, slope_error=0.02, background=0.02,
-    neighbours=0.01, drift=0.01, gain=-0.02, turn=0.0, turn_evidence=0.1, rival=0.05, rival_apart=0.1,
+    neighbours=0.01, drift=0.01, gain=-0.02, turn=0.0, turn_evidence=0.1, rival=0.05, rival_everywhere=0.02,
 )  # fmt: skip
 STANDARD = Design(scale=0.99, shift=0.0005, spread=0.001, kurtosis=0.0, rows=1800, curvature=0.9, variety=800.0)
 
@@ -62,7 +65,12 @@ WRONG = [
     ("neighbouring residuals", {"neighbours": 0.6}, 'drift="auto".*shorter stretches'),
     ("drift of the signal", {"turn": 0.3, "turn_evidence": 12.0}, "shorter stretches"),
     ("rival signal", {"rival": 0.4}, "flagged samples by themselves"),
+    ("rival signal", {"rival": 0.12, "rival_everywhere": 0.3}, "flagged samples by themselves"),
+    ("rival signal", {"entry": 9.0}, "more entries that are not zero"),
     ("evenness of the noise", {"uneven": 5.0, "rough": 0.9}, "direction of the answer only"),
+    ("evenness of the noise", {"growth": 3.0, "rough": 0.5}, "direction of the answer only"),
+    ("background", {"background": 0.25, "uneven": 1.4}, 'noise_mean="unknown"'),
+    ("drift of the signal", {"turn": 0.3, "turn_evidence": 3.0, "growth": 2.5}, "shorter stretches"),
     ("expected error", {"noise": 10.0}, "more samples"),
 ]
 
@@ -117,7 +125,7 @@ def test_neighbours_on_a_detector_may_go_together_but_neighbours_in_time_may_not
 
 
 def test_nothing_is_certified_where_two_things_are_wrong_with_the_residuals():
-    check = checked(RIGHT._replace(uneven=5.0, background=0.8))
+    check = checked(RIGHT._replace(uneven=5.0, background=0.8, rough=0.1))
     assert {one.name for one in check.failed} == {"evenness of the noise", "background"}
     assert not check.severe
     assert certificate_factor(check, STANDARD) == np.inf
@@ -125,6 +133,24 @@ def test_nothing_is_certified_where_two_things_are_wrong_with_the_residuals():
 
 def test_a_curve_or_a_direction_without_evidence_is_chance():
     assert not checked(RIGHT._replace(power=0.5, power_evidence=5.0, dependence=0.1, dependence_evidence=2.0)).failed
+
+
+@pytest.mark.parametrize(
+    ("change", "stated"),
+    [
+        # An adversary's samples, of some kinds only or no more than were stated; a background that is constant.
+        ({"rival": 0.12, "rival_everywhere": 0.0}, 0.1),
+        ({"rival": 0.09, "rival_everywhere": 0.3}, 0.1),
+        ({"rival": 0.2, "rival_everywhere": 0.1}, "auto"),
+        ({"background": 0.25}, 0.1),
+        ({"background": 0.25, "growth": 3.0}, 0.1),
+        ({"growth": 3.0, "rough": 0.2}, 0.1),
+        ({"turn": 0.3, "turn_evidence": 3.0}, 0.1),
+        ({"entry": 3.0}, 0.1),
+    ],
+)
+def test_half_of_the_evidence_is_none(change, stated):
+    assert not checked(RIGHT._replace(**change), stated=stated).severe
 
 
 def test_a_length_that_chance_explains_is_no_failure():

@@ -8,7 +8,7 @@ import numpy as np
 
 from robustphase.estimator.history import Iteration
 from robustphase.recover import Recovery
-from robustphase.recover.model_check import ModelCheck
+from robustphase.recover.model import ModelCheck
 from robustphase.rows.source import Array
 
 #: Shares of bad samples: above the stated one by this much is a cause; beyond this no common signal explains the data.

@@ -10,7 +10,7 @@ from robustphase.estimator.fitted import Fitted
 from robustphase.estimator.groups import Labelled, group_weights
 from robustphase.initialise.standardise import Standardised
 from robustphase.likelihood import GroupEvidence
-from robustphase.recover.model_check import doubts
+from robustphase.recover.model import doubts
 from robustphase.rows import MemoryRows
 from robustphase.rows.source import Array
 

@@ -38,7 +38,7 @@ from robustphase.likelihood.laws import CurvedNoise
 from robustphase.population import PairedSignal
 from robustphase.problem import KEPT
 from robustphase.recover.drift import Drift
-from robustphase.recover.model_check import ModelCheck, ModelWarning
+from robustphase.recover.model import ModelCheck, ModelWarning
 from robustphase.rows import RowSource, project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array

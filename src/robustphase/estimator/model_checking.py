@@ -10,8 +10,16 @@ from robustphase.estimator.advice import many_model_advice
 from robustphase.estimator.fitted import Fitted, Settings, as_columns, unread
 from robustphase.likelihood.laws import CurvedNoise
 from robustphase.recover import Recovery
-from robustphase.recover.model_check import CHECKS, Told, certificate_factor, check_model, sampling_error
-from robustphase.recover.model_figures import RIVAL_AUTO, FittedSamples, measure
+from robustphase.recover.model import (
+    CHECKS,
+    RIVAL_AUTO,
+    FittedSamples,
+    Told,
+    certificate_factor,
+    check_model,
+    measure,
+    sampling_error,
+)
 from robustphase.rows.source import Array
 from robustphase.validation import Samples
 

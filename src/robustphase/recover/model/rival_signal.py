@@ -4,10 +4,12 @@ Bad samples that tell of one other signal are what a decoy looks like, and up to
 a part of the rows is told wrongly, where gains differ between parts of the data, or where most of the samples are bad, the
 other signal, the *rival*, explains more of the samples than may be bad. Flags alone do not tell: heavy tails are flagged too, but
 do not agree with each other. Samples at which both signals predict about the same are kept whatever they tell of, so how many
-there really are is seen among the samples at which the predictions differ; but an adversary chooses his samples among those.
+there really are is seen among the samples at which the predictions differ; but an adversary chooses its samples among those, and
+then the rival has few of some kind.
 
 There are two candidates: the answer itself at another length, and what is found among the flagged samples alone, from a leading
-eigenvector of their responses by population-Newton steps on the better part of the residuals.
+eigenvector of their responses by population-Newton steps on the better part of the residuals, and then among all samples that
+it is closer to.
 """
 
 from __future__ import annotations
@@ -35,9 +37,12 @@ class RivalOptions:
     fewest: int = numeric(20, "flagged samples from which on a gain can be read off them")
     power_steps: int = budget(12, "steps of the power method")
     steps: int = budget(40, "Newton steps; only fits with more flags than expected take them")
+    more_steps: int = budget(10, "Newton steps on all samples that the rival is closer to")
     trimmed: float = empirical(0.85, "share of the flagged samples with the smallest residuals that lead the steps")
     damping: float = empirical(0.8, "length of the steps")
     explained: float = derived(3.0, "scales of the noise within which a sample is explained")
+    barely: float = derived(1.5, "scales of the noise by which predictions must differ to tell of a share at all")
+    agree: float = derived(2.0, "standard errors within which the shares of all kinds of samples agree")
     coarse: float = empirical(0.03, "least scale, over the energy of the signal: a rival is found only roughly")
     widest: float = empirical(0.25, "largest scale of a rival's residuals: what is wider explains nothing")
 
@@ -46,10 +51,21 @@ RIVAL = RivalOptions()
 
 
 class Rival(NamedTuple):
-    """Samples that a rival explains and the answer does not: their share of those that tell the two apart, and of all."""
+    """Samples that a rival explains and the answer does not.
 
-    apart: float
-    all: float
+    Attributes
+    ----------
+    share : float
+        Over all samples: so many are bad at least, if the answer is right.
+    everywhere : float
+        Over the samples that tell the two apart, if the share is the same in all kinds of them, else the least of the kinds:
+        where the rival predicts barely something else, and where it predicts more or less, clearly or very clearly. An
+        adversary that chooses its samples leaves out some kind of them; a mixture of two signals does not, and this is the
+        share of the rival in it.
+    """
+
+    share: float
+    everywhere: float
 
 
 def find_rival(rows: Array, residuals: Array, predictions: Array, flagged: Array, signal: Array, scale: float) -> Rival:
@@ -75,13 +91,17 @@ def find_rival(rows: Array, residuals: Array, predictions: Array, flagged: Array
     few, y = rows[flagged], np.clip(residuals[flagged] + predictions[flagged], -1e6 * energy, 1e6 * energy)
     found = [np.sqrt(_gain(y, predictions[flagged])) * signal]
     if count >= RIVAL.samples * unknowns:
-        found.append(_descended(few, y, _start(few, y, signal)))
+        rival = _descended(few, y, _start(few, y, signal), RIVAL.steps)
+        # The rival's samples at which the answer is not far off were not flagged, and tell more of it.
+        every = np.clip(residuals + predictions, -1e6 * energy, 1e6 * energy)
+        closer = np.abs(every - abs2(project_block(rows, rival))) < np.abs(residuals)
+        found.append(_descended(rows[closer], every[closer], rival, RIVAL.more_steps) if closer.any() else rival)
     rivals = []
     for rival in found:
         left = np.sort(np.abs(y - abs2(project_block(few, rival))))[: max(int(RIVAL.trimmed * count), 1)]
         own = min(float(np.median(left)) / _NORMAL_HALF, RIVAL.widest * energy)
         rivals.append(_support(rows, residuals, predictions, rival, max(scale, own, RIVAL.coarse * energy)))
-    return max(rivals, key=lambda one: one.all)
+    return max(rivals, key=lambda one: one.share)
 
 
 def _gain(y: Array, predictions: Array) -> float:
@@ -104,9 +124,9 @@ def _start(rows: Array, y: Array, signal: Array) -> Array:
     return start
 
 
-def _descended(rows: Array, y: Array, signal: Array) -> Array:
+def _descended(rows: Array, y: Array, signal: Array, steps: int) -> Array:
     count = max(int(RIVAL.trimmed * y.size), 1)
-    for _ in range(RIVAL.steps):
+    for _ in range(steps):
         s = project_block(rows, signal)
         residuals = abs2(s) - y
         sizes = np.abs(residuals)
@@ -121,12 +141,40 @@ def _descended(rows: Array, y: Array, signal: Array) -> Array:
 
 def _support(rows: Array, residuals: Array, predictions: Array, rival: Array, scale: float) -> Rival:
     with np.errstate(over="ignore", invalid="ignore"):
-        others = abs2(project_block(rows, rival))
-        apart = np.abs(others - predictions) > 2 * RIVAL.explained * scale
-        left = residuals + predictions - others
-        with_rival = (np.abs(left) < RIVAL.explained * scale) & (np.abs(residuals) > RIVAL.explained * scale)
-    supporters = int((with_rival & apart).sum())
-    return Rival(supporters / max(int(apart.sum()), 1), supporters / max(apart.size, 1))
+        ahead = (abs2(project_block(rows, rival)) - predictions) / scale
+        left = residuals / scale
+        supports = (np.abs(left - ahead) < RIVAL.explained) & (np.abs(left) > RIVAL.explained)
+    return Rival(int(supports.sum()) / max(ahead.size, 1), _everywhere(left, ahead, supports))
+
+
+def _everywhere(left: Array, ahead: Array, supports: Array) -> float:
+    """The share of a rival in all kinds of samples where they agree, else the least with a standard error on top.
+
+    All in units of the noise.
+    """
+    size = np.abs(ahead)
+    barely = (size > RIVAL.barely) & (size < 2 * RIVAL.explained)
+    if int(barely.sum()) < RIVAL.fewest:
+        return 0.0
+    # Where the noise hides which samples are the rival's, their mean still shows the share.
+    pulls = np.clip(left[barely] / ahead[barely], -1.0, 2.0)
+    weights = ahead[barely] ** 2 / float(np.sum(ahead[barely] ** 2))
+    share = float(weights @ pulls)
+    shares, errors = [share], [float(np.sqrt(weights**2 @ (pulls - share) ** 2))]
+    clear = size > 2 * RIVAL.explained
+    overall = int((supports & clear).sum()) / max(int(clear.sum()), 1)
+    for side in (ahead, -ahead):
+        on_this = side[side > 2 * RIVAL.explained]
+        if on_this.size < RIVAL.fewest:
+            return 0.0
+        middle = float(np.median(on_this))
+        for kind in ((side > 2 * RIVAL.explained) & (side <= middle), side > middle):
+            count = max(int(kind.sum()), 1)
+            shares.append(int((supports & kind).sum()) / count)
+            errors.append(float(np.sqrt(overall * (1 - overall) / count)))
+    if all(share > overall - RIVAL.agree * error for share, error in zip(shares, errors, strict=True)):
+        return overall
+    return max(min(share + error for share, error in zip(shares, errors, strict=True)), 0.0)
 
 
 def _unit(vector: Array) -> Array:

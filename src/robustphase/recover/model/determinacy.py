@@ -21,7 +21,7 @@ from robustphase.rows.source import Array
 class DeterminacyOptions:
     """Constants of the figures."""
 
-    compared: int = budget(128, "rows that are compared in pairs, to see how many different things they tell")
+    compared: int = budget(96, "rows that are compared in pairs, to see how many different things they tell")
     fewest: int = derived(8, "fewest of them: means over pairs lose three degrees of freedom")
     curvature_exact: int = budget(64, "most real unknowns for which the matrix of the curvatures is made")
     weaker: float = empirical(
@@ -86,7 +86,9 @@ def least_curvature(rows: Array, projections: Array, signal: Array, rng: np.rand
     if count <= unknowns or weaker < DETERMINACY.weaker:
         return np.nan
     if unknowns <= DETERMINACY.curvature_exact:
-        tangents = np.conj(projections)[:, np.newaxis] * rows
+        tangents = (
+            np.conj(projections).astype(np.result_type(rows, 1j) if is_complex else rows.dtype)[:, np.newaxis] * rows
+        )
         real = np.hstack((tangents.real, -tangents.imag)) if is_complex else tangents
         moment = real.T @ real / count
         if not np.isfinite(moment).all():

@@ -1,0 +1,58 @@
+"""Whether the signal changes along the rows, and whether the residuals are linear in them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robustphase.recover.model.design import First
+from robustphase.recover.model.samples import Part
+from robustphase.rows.passes import abs2, adjoint_block
+from robustphase.rows.source import Array
+
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+def changes(part: Part, residuals: Array, first: First, units: Array) -> tuple[Array, Array]:
+    """Two sums of kept rows that chance alone keeps from vanishing; each a figure and the evidence for it, (2, p).
+
+    How far the signal turns from the first half of the rows, in their order, to the last: the gradients with the sign of their
+    half add up to a vector whose squared length is that of unrelated signs if the signal stays. And the share of the residuals
+    that is linear in the rows: their sum with the residuals as factors. Residuals come over their scale, and ``units`` are what
+    turns them into relative errors of the signal.
+    """
+    fit = part.fit
+    p = residuals.shape[1]
+    projections = first.projections
+    if part.single is None or first.lengths is None:
+        return np.zeros((2, p)), np.zeros((2, p))
+    signs = np.where(part.positions < part.positions[part.along[len(residuals) // 2]], 1.0, -1.0)[:, np.newaxis]
+    norms = np.maximum(np.linalg.norm(fit.signals, axis=0), _TINY)
+    used = residuals != 0
+    coefficients = np.where(used, signs * residuals * (projections / norms), 0.0)
+    # Rows that are not used may be too long for a number.
+    lengths = np.where(used.any(axis=1), first.lengths, 0.0)[:, np.newaxis]
+    both = np.hstack((coefficients, residuals))
+    energies = abs2(adjoint_block(part.single, both)).sum(axis=0)
+    chances = np.maximum((abs2(both) * lengths).sum(axis=0), _TINY)
+    complex_rows = np.iscomplexobj(part.single)
+    unknowns = len(fit.signals) * (2 if complex_rows or np.iscomplexobj(fit.signals) else 1)
+    # A signal that is complex behind real rows has gradients of either kind.
+    evidence = _deviations(energies / chances, np.repeat([unknowns, len(fit.signals) * (1 + complex_rows)], p))
+    excess = np.sqrt(np.maximum(energies - chances, 0.0))
+    # Either half is led astray by half of the difference, and the curvature of the loss is 2‖x‖² across the signal.
+    weighed = used if fit.spreads is None else used / np.maximum(fit.spreads, _TINY)
+    strengths = np.where(used, abs2(projections), 0.0)
+    count = (strengths * weighed).sum(axis=0) * used.sum(axis=0) / np.maximum(strengths.sum(axis=0), _TINY)
+    turn = units * excess[:p] / np.maximum(count, 1.0)
+    # The variance of what is linear in rows whose entries have the mean square ℓ is ℓ times the squared length of its factor.
+    total = (residuals**2).sum(axis=0)
+    average = (lengths * used).sum(axis=0) / len(fit.signals)
+    share = excess[p:] ** 2 / np.maximum(total * average, _TINY)
+    return np.stack((turn, evidence[:p])), np.stack((share, evidence[p:]))
+
+
+def _deviations(ratios: Array, freedom: Array) -> Array:
+    """Standard deviations of a normal variable as rare as these means of so many squared ones (Wilson and Hilferty, 1931)."""
+    small = 2 / (9 * freedom)
+    deviations: Array = (np.cbrt(ratios) - (1 - small)) / np.sqrt(small)
+    return deviations

@@ -1,0 +1,59 @@
+"""What follows from a check for certificates and standard errors, and what noise alone leaves of error."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robustphase.recover.model.design import Design
+from robustphase.recover.model.figures import Figures
+from robustphase.recover.model.limits import CHECKS
+from robustphase.recover.model.verdict import ABOUT_RESIDUALS, ModelCheck
+
+
+def certificate_factor(check: ModelCheck, design: Design | None) -> float:
+    """By how much a certificate that counts on a standard normal design is too small for the design there is; at least 1.
+
+    It divides by the least curvature of the risk, and the risk may be less curved: rows of length τ give ``τ⁴`` of it.
+    """
+    failed = {one.name for one in check.failed}
+    # One remark on the residuals is an imperfection; two of them are another law, of which the certificate knows nothing.
+    if check.severe or "power of the responses" in failed or len(failed & set(ABOUT_RESIDUALS)) > 1:
+        return np.inf
+    if design is None:
+        return 1.0
+    least = 1.0
+    if "scale of the rows" in failed:
+        least = min(least, design.scale**2)
+    if "curvature" in failed:
+        least = min(least, design.curvature)
+    elif np.isnan(design.curvature) and failed & {"mean of the rows", "covariance of the rows"}:
+        return np.inf
+    return 1.0 / least if least > 0 else np.inf
+
+
+def doubts(check: ModelCheck) -> str:
+    """The name of a check whose failure makes standard errors wrong, or nothing: a bias is no matter of noise."""
+    for one in check.failed:
+        if one.severe or one.name == "power of the responses":
+            return f'"{one.name}"'
+    return ""
+
+
+def sampling_error(figures: Figures, design: Design | None, is_complex: bool) -> float:
+    """Relative standard error of the signal from noise alone, with what few samples add."""
+    share = figures.unknowns / max(figures.kept, 1)
+    if share >= 1:
+        return np.inf
+    energy = figures.energy * (1.0 if design is None else design.scale)
+    if design is not None and design.curvature < CHECKS.curvature:
+        # The direction that is known least decides.
+        energy *= float(np.sqrt(max(design.curvature, 0.0))) / max(design.scale, float(np.finfo(float).tiny))
+    # Noise that grows with the signal is met where the gradient weighs it most.
+    scale = max(figures.scale, figures.noise) if np.isnan(figures.efficient) else figures.efficient
+    noise = scale / max(energy, 1e-200) / np.sqrt(1 - share)
+    # It grows without bound towards the number of samples below which the signal is not determined.
+    least = CHECKS.few_complex / 2 if is_complex else CHECKS.few_real
+    left = 1 - float(np.sqrt(min(least * share, 1.0)))
+    if not left > 0:
+        return np.inf
+    return 0.5 * float(noise) * float(np.sqrt((2 if is_complex else 1) * share)) / left

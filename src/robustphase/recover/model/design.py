@@ -1,0 +1,150 @@
+"""The first pass over the rows of a check: predictions, gradients of either half, and what there is to know of the design.
+
+That is the lengths of the rows, their mean, two moments of the spectrum of their covariance along a random direction, and whether
+they determine a signal (:mod:`robustphase.recover.model.determinacy`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from robustphase.recover.model.determinacy import least_curvature, variety
+from robustphase.recover.model.residuals import NORMAL_MAD, median
+from robustphase.recover.model.samples import Part
+from robustphase.rows import OperatorRows
+from robustphase.rows.passes import abs2, adjoint_block, in_slices, project_block
+from robustphase.rows.source import Array, Parts
+
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+class Design(NamedTuple):
+    """The rows that were kept, held against a standard normal design.
+
+    Attributes
+    ----------
+    scale : float
+        Median squared length of the rows over the number of unknowns: 1.
+    shift : float
+        Squared length of the mean row over the mean squared length of a row: nearly 0.
+    spread : float
+        Variance of the eigenvalues of the second moment in units of their mean squared, less what chance adds: 0.
+    kurtosis : float
+        Excess kurtosis of the entries if they are independent, from the variance of the squared lengths: 0.
+    rows : int
+        How many rows that were.
+    curvature : float
+        Least curvature of the loss at the answer over that of a standard normal design: 1. NaN where it was not computed.
+    variety : float, default=inf
+        At least so many numbers can be told from each other by responses to such rows, however many there are.
+    """
+
+    scale: float
+    shift: float
+    spread: float
+    kurtosis: float
+    rows: int
+    curvature: float
+    variety: float = np.inf
+
+
+class First(NamedTuple):
+    """What the first pass over the rows found."""
+
+    projections: Array
+    predictions: Array
+    gradients: Array
+    lengths: Array | None
+    mean: Array
+    image: Array
+    along: float
+    rows: int
+    curvature: float
+    variety: float
+
+
+def first_pass(part: Part, keep: Array, halves: Array, probe: Array, rng: np.random.Generator) -> First:
+    """Predictions, gradients of the halves, and figures of the design."""
+    fit = part.fit
+    p, signals, centres = fit.signals.shape[1], fit.signals, fit.centres
+    operator = isinstance(fit.source, OperatorRows)
+    # Most rows are kept or nothing can be said; where they are not, the figures of the design are about all of them.
+    most = mostly(keep)
+    rows = most if 2 * most.sum() >= len(keep) else np.ones((len(keep), 1), bool)
+    probes = np.hstack((signals, probe))
+
+    def kernel(block: Array, y: Array, kept_: Array, half: Array, row: Array) -> Parts:
+        with np.errstate(over="ignore", invalid="ignore"):
+            projected = project_block(block, probes)
+            s = projected[:, :p]
+            predicted = abs2(s)
+            pull = np.where(kept_, (predicted + centres - y) * s, 0.0)
+            along = np.where(row, projected[:, p:], 0.0)
+            columns = np.hstack((pull * half, pull * (1 - half), along, row.astype(np.float64)))
+            sums = adjoint_block(block, columns)
+            lengths = np.zeros(len(y)) if operator else _squared_lengths(block)
+        return Parts(sums=(sums, abs2(along).sum(axis=0)), rows=(s, lengths))
+
+    parts = fit.source.reduce(in_slices(kernel, 4 * p), (fit.responses, keep, halves, rows))
+    sums, along = parts.sums
+    projections, lengths = parts.rows
+    masses = np.maximum(np.stack(((keep * halves).sum(axis=0), (keep * (1 - halves)).sum(axis=0))), 1.0)
+    count = max(int(rows.sum()), 1)
+    return First(
+        projections=projections,
+        predictions=abs2(projections),
+        gradients=np.stack((sums[:, :p] / masses[0], sums[:, p : 2 * p] / masses[1])),
+        lengths=None if operator else lengths,
+        mean=sums[:, 2 * p + 1] / count,
+        image=sums[:, 2 * p] / count,
+        along=float(along[0]) / count,
+        rows=count,
+        curvature=_curvature(part, projections, np.flatnonzero(most), rng),
+        variety=np.inf if part.single is None else variety(part.single[rows[:, 0]], rng),
+    )
+
+
+def _curvature(part: Part, projections: Array, rows: Array, rng: np.random.Generator) -> float:
+    """Least curvature of the loss at a typical answer over what standard normal rows would give; NaN if it cannot be told."""
+    signals = part.fit.signals
+    energies = np.sum(abs2(signals), axis=0)
+    column = int(np.argsort(energies)[energies.size // 2])
+    if part.single is None or not energies[column] > 0:
+        return np.nan
+    unit = np.sqrt(energies[column])
+    used = np.zeros(len(projections), projections.dtype)
+    used[rows] = projections[rows, column] / unit
+    return least_curvature(part.single, used, signals[:, column] / unit, rng)
+
+
+def mostly(keep: Array) -> Array:
+    """Rows that are kept for most signals, shape (m, 1): those that the design is judged by."""
+    mostly: Array = 2 * keep.sum(axis=1, keepdims=True) > keep.shape[1]
+    return mostly
+
+
+def _squared_lengths(block: Array) -> Array:
+    parts = (block.real, block.imag) if block.dtype.kind == "c" else (block,)
+    total: Array = np.asarray(sum(np.einsum("ij,ij->i", part, part) for part in parts), np.float64)
+    return total
+
+
+def design_of(first: First, real_rows: bool, keep: Array, usable: Array, n: int) -> Design:
+    """The rows that were kept, or all usable ones where most are not, held against a standard normal design."""
+    assert first.lengths is not None
+    rows = keep if 2 * keep.sum() >= keep.size else usable
+    lengths = first.lengths[rows]
+    lengths = lengths[np.isfinite(lengths)]
+    typical = median(lengths) if lengths.size else 0.0
+    if not typical > 0:
+        return Design(0.0, 0.0, 0.0, 0.0, 0, 0.0)
+    average = float(np.mean(lengths))
+    real = 1.0 if real_rows else 0.5
+    shift = float(np.sum(abs2(first.mean))) / average
+    second = float(np.sum(abs2(first.image)))
+    spread = second / max(first.along, _TINY) ** 2 - 1.0 - n / first.rows
+    # Squared lengths of rows of independent entries have the variance n(κ + 2), or n(κ + 1) if they are complex.
+    varied = float(np.square(NORMAL_MAD * median(np.abs(lengths - typical)))) * n / typical**2
+    return Design(typical / n, shift, spread, varied - 2.0 * real, first.rows, first.curvature, first.variety)

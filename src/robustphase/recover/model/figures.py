@@ -1,0 +1,260 @@
+"""Figures that tell whether a fit believes in the right model.
+
+A fit follows its own samples, and with few of them it follows anything; so what can be is measured on samples that the
+measured thing has not seen. Residuals are clipped, so that heavy tails decide nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from robustphase.problem import kept
+from robustphase.recover.model.changes import changes
+from robustphase.recover.model.design import Design, design_of, first_pass, mostly
+from robustphase.recover.model.determinacy import random_directions
+from robustphase.recover.model.directions import across, dependence, strongest_directions
+from robustphase.recover.model.figure_options import FIGURES, RIVAL_FROM
+from robustphase.recover.model.held_out import last_pass, without_half
+from robustphase.recover.model.power import power_of
+from robustphase.recover.model.residuals import (
+    clip,
+    correlation,
+    rank_correlation,
+    robust_scale,
+    roughness,
+    slope_along,
+    unevenness,
+    unexplained_share,
+    weighed_noise,
+)
+from robustphase.recover.model.rival_signal import Rival, find_rival
+from robustphase.recover.model.samples import FittedSamples, Part, taken
+from robustphase.recover.model.single_entries import single_entry_gain
+from robustphase.rows.passes import abs2
+from robustphase.rows.source import Array
+
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+class Figures(NamedTuple):
+    """What was measured of one signal.
+
+    Attributes
+    ----------
+    samples, kept, unknowns : int
+        Samples that could be used, samples that are kept, and real unknowns.
+    flagged : float
+        Share of the usable samples that are not kept.
+    checked : int
+        Kept samples that the other figures rest on.
+    energy, scale : float
+        Squared norm of the signal (mean prediction, for a linear operator), and robust standard deviation of the kept residuals.
+    correlation : float
+        Rank correlation of the responses with predictions from the other half, over all samples with good covariates.
+    kept_correlation : float
+        The same over the samples that are kept.
+    unexplained : float
+        Variance of the kept residuals over that of the kept responses.
+    power, power_evidence : float
+        Exponent q of ``y ≈ b + c (|a·x|²)^q`` along bins of the prediction, and by how much it fits better than 1, in units of
+        the variance of a bin.
+    noise : float
+        Root mean square of the kept residuals as the gradient weighs them, by the prediction; clipped.
+    uneven, rough : float
+        Scale of the residuals in the upper third of the predictions over that in the lower third, and over the median prediction
+        of the upper third.
+    dependence, dependence_evidence : float
+        Share of the variance of the residuals that one direction of the covariates explains, judged on the other half, and the
+        number of standard deviations that it lies above chance.
+    linear, linear_evidence : float
+        Share of the variance of the residuals that is linear in the covariates, beyond chance, and the number of standard
+        deviations that it lies above chance.
+    slope, slope_error : float
+        Slope of the kept responses along the predictions, which is one, and its standard error.
+    background : float
+        Mean of the kept residuals ``y − |a·x|²``, as far as they are clipped.
+    neighbours, drift, gain : float
+        Correlation of residuals with those of the next row, with the number of the row, and with prediction times that number.
+    turn, turn_evidence : float
+        How far apart the signals behind the first and the last half of the rows are, relative to the norm, beyond chance, and the
+        number of standard deviations that it lies above chance.
+    rival, rival_everywhere : float
+        Share of the samples that another signal explains instead, of all, and of every kind of samples that tells it from the
+        answer; sought where more samples are flagged than are expected.
+    entry : float
+        Standard deviations of chance by which the answer with another value of one entry explains more samples; sought where the
+        rows hold the signal loosely.
+    growth : float
+        The same as ``uneven`` for residuals as they are, where ``uneven`` is about what the noise model leaves; one for counts.
+    efficient : float
+        Standard deviation of even noise that would leave as much information; NaN where the noise does not depend on the signal.
+    """
+
+    samples: int
+    kept: int
+    unknowns: int
+    flagged: float
+    checked: int
+    energy: float
+    scale: float
+    correlation: float
+    kept_correlation: float
+    unexplained: float
+    power: float
+    power_evidence: float
+    noise: float
+    uneven: float
+    rough: float
+    dependence: float
+    dependence_evidence: float
+    linear: float
+    linear_evidence: float
+    slope: float
+    slope_error: float
+    background: float
+    neighbours: float
+    drift: float
+    gain: float
+    turn: float
+    turn_evidence: float
+    rival: float
+    rival_everywhere: float
+    entry: float = 0.0
+    growth: float = 1.0
+    efficient: float = np.nan
+
+
+def measure(fit: FittedSamples, *, seed: int = 0) -> tuple[list[Figures], Design | None]:
+    """The figures of every signal, and those of the design unless it is a linear operator."""
+    rng = np.random.default_rng(seed)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _measure(taken(fit, rng), rng)
+
+
+def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Design | None]:
+    fit = part.fit
+    (m, p), n = fit.responses.shape, len(fit.signals)
+    usable: Array = np.logical_not(np.broadcast_to(fit.dropped.reshape(m, -1), (m, p)))
+    keep: Array = np.logical_and(kept(fit.weights), usable)
+    first_half = part.first_half
+    halves = np.where(first_half[:, np.newaxis], 1.0, 0.0)
+    depth = FIGURES.depth if part.single is not None else FIGURES.passes if p <= FIGURES.swept_signals else 0
+    starts = random_directions(n, 2, fit.signals.dtype, rng)
+    first = first_pass(part, keep, halves, starts[:, :1], rng)
+    predictions = first.predictions if fit.predictions is None else fit.predictions
+    residuals = fit.responses - predictions - fit.centres
+    scales = np.array([robust_scale(r[k]) for r, k in zip(residuals.T, keep.T, strict=True)])
+    design = (
+        None
+        if first.lengths is None
+        else design_of(first, fit.source.dtype.kind != "c", mostly(keep)[:, 0], usable[:, 0], n)
+    )
+    energies = np.sum(abs2(fit.signals), axis=0)
+    sizes = np.full(p, 1.0 if design is None or not design.scale > 0 else design.scale)
+    if design is None:
+        # Rows of an operator have any size, and only their responses tell it.
+        strengths = np.where(keep, predictions, 0.0).sum(axis=0) / np.maximum(keep.sum(axis=0), 1)
+        sizes = np.maximum(strengths, _TINY) / np.maximum(energies, _TINY)
+        energies = strengths
+    clipped, means = clip(residuals, scales, keep)
+    standard = residuals
+    if fit.spreads is not None:
+        # Where noise grows with the signal, every residual is worth what its own scale makes of it.
+        standard = residuals / np.maximum(fit.spreads, _TINY)
+        clipped = clip(standard, scales, keep)[0]
+    # What the start has across the answer is where a second signal would show.
+    guesses = np.repeat(starts, p, axis=1) + np.tile(across(fit.initial_signals, fit.signals), 2)
+    directions = strongest_directions(part, clipped, across(guesses, fit.signals), depth)
+    ahead, squares = last_pass(part, without_half(part, first, sizes), directions)
+    held_out = np.where(first_half[:, np.newaxis], ahead[:, :p], ahead[:, p:])
+    evidence = dependence(clipped, keep, halves, squares) if depth else np.zeros((2, p))
+    unknowns = n * (2 if np.iscomplexobj(fit.signals) else 1)
+    good = (fit.covariate_weights >= 0.5) & usable
+    turns, linear = changes(
+        part, clipped, first, scales / np.maximum(np.sum(abs2(fit.signals), axis=0) * sizes**2, _TINY)
+    )
+    rivals = [_rival(part, j, residuals[:, j], predictions[:, j], good[:, j], keep[:, j], scales[j]) for j in range(p)]
+    loose = _loose(design)
+    entries = [_entry(part, j, first.projections[:, j], good[:, j], scales[j]) if loose else 0.0 for j in range(p)]
+    figures = []
+    for j in range(p):
+        used, k, y = usable[:, j], keep[:, j], fit.responses[:, j]
+        g = good[:, j] if good[:, j].sum() > 0.5 * used.sum() else used
+        chosen = np.flatnonzero(k)
+        predicted, left, heard = predictions[chosen, j], residuals[chosen, j], y[chosen]
+        ahead_of = held_out[chosen, j]
+        order = np.argsort(predicted)
+        by_prediction = (predicted[order], left[order])
+        power, power_evidence = power_of(ahead_of, heard, scales[j], float(fit.levels[j]), counts=fit.counts)
+        slope, slope_error = slope_along(predicted, left)
+        # Of counts it is known how they grow.
+        growth = 1.0 if fit.counts else unevenness(*by_prediction)
+        uneven = growth
+        if fit.spreads is not None or fit.counts:
+            uneven = unevenness(by_prediction[0], standard[chosen, j][order], counts=fit.counts)
+        in_order = part.along[k[part.along]]
+        r, at = clipped[in_order, j], part.positions[in_order]
+        next_to = np.flatnonzero(np.diff(at) == 1)
+        figures.append(
+            Figures(
+                samples=int(part.usable[j]),
+                kept=int(part.kept[j]),
+                unknowns=unknowns,
+                flagged=1.0 - part.kept[j] / max(int(part.usable[j]), 1),
+                checked=chosen.size,
+                energy=float(energies[j]),
+                scale=float(scales[j]),
+                correlation=rank_correlation(held_out[g, j], y[g]),
+                kept_correlation=rank_correlation(ahead_of, heard),
+                unexplained=unexplained_share(left, heard),
+                power=power,
+                power_evidence=power_evidence,
+                noise=weighed_noise(*by_prediction),
+                uneven=uneven,
+                rough=roughness(*by_prediction),
+                dependence=float(evidence[0, j]),
+                dependence_evidence=float(evidence[1, j]),
+                linear=float(linear[0, j]),
+                linear_evidence=float(linear[1, j]),
+                slope=slope,
+                slope_error=slope_error,
+                background=float(fit.centres[j] + scales[j] * means[j]),
+                neighbours=correlation(r[next_to], r[next_to + 1]),
+                drift=correlation(r, at),
+                gain=correlation(r, predictions[in_order, j] * (at - at.mean()) if at.size else at),
+                turn=float(turns[0, j]),
+                turn_evidence=float(turns[1, j]),
+                rival=rivals[j].share,
+                rival_everywhere=rivals[j].everywhere,
+                entry=entries[j],
+                growth=growth,
+            )
+        )
+    return figures, design
+
+
+def _rival(part: Part, j: int, residuals: Array, predictions: Array, good: Array, keep: Array, scale: float) -> Rival:
+    """The rival of a signal, if more samples are flagged than are expected."""
+    few = part.kept[j] >= (1 - max(part.fit.expected[j], RIVAL_FROM)) * part.usable[j]
+    if part.single is None or few:
+        return Rival(0.0, 0.0)
+    used = np.isfinite(residuals) & good
+    signal = part.fit.signals[:, j]
+    rows = part.single if used.all() else part.single[used]
+    return find_rival(rows, residuals[used], predictions[used], ~keep[used], signal, float(scale))
+
+
+def _loose(design: Design | None) -> bool:
+    """Whether the rows hold the signal loosely, or have few entries that are not zero."""
+    return design is not None and (design.curvature < FIGURES.loose or design.kurtosis > FIGURES.sparse)
+
+
+def _entry(part: Part, j: int, projections: Array, good: Array, scale: float) -> float:
+    """What another value of one entry would gain; nothing is known of complex ones."""
+    signal, responses = part.fit.signals[:, j], part.fit.responses[:, j] - part.fit.centres[j]
+    if part.single is None or np.iscomplexobj(signal) or np.iscomplexobj(part.single):
+        return 0.0
+    used = np.isfinite(responses) & np.isfinite(projections) & good
+    return single_entry_gain(part.single[used], responses[used], projections[used], signal, float(scale))

@@ -1,0 +1,56 @@
+"""Predictions of samples that the fit has not seen.
+
+The gradient of either half of the rows says where the signal would have been without that half: leaving out k of m samples whose
+gradients average to g moves it by ``H⁻¹ g k/(m − k)``, to first order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from robustphase.population import newton_step
+from robustphase.recover.model.design import First
+from robustphase.recover.model.samples import Part
+from robustphase.rows.passes import abs2, in_slices, project_block
+from robustphase.rows.source import Array, Parts
+
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+def without_half(part: Part, first: First, sizes: Array) -> Array:
+    """Where the signals would be without the first and without the second half of the rows, to first order, shape (n, 2p)."""
+    fit = part.fit
+    noise_mean: Any = "unknown" if fit.unknown_mean else "zero"
+    difference = (first.gradients[0] - first.gradients[1]) / 2
+    real_rows = fit.source.dtype.kind != "c"
+    half = 0.5 * np.minimum(len(fit.responses), part.kept)
+    sizes = sizes**2 * np.maximum(part.kept - half, 1.0) / np.maximum(half, 1.0)
+    moves = np.stack(
+        [
+            newton_step(x, g / size, noise_mean=noise_mean, max_relative_length=1.0, real_rows=real_rows)
+            if np.any(x)
+            else np.zeros_like(x)
+            for x, g, size in zip(fit.signals.T, difference.T, sizes, strict=True)
+        ],
+        axis=1,
+    )
+    return np.hstack((fit.signals + moves, fit.signals - moves))
+
+
+def last_pass(part: Part, signals: Array, directions: Array) -> tuple[Array, Array]:
+    """``|A V|²`` of signals and of directions."""
+    both, count = np.hstack((signals, directions)), signals.shape[1]
+    if part.single is not None:
+        # Single precision holds no signals of extreme length.
+        norms = np.maximum(np.linalg.norm(both, axis=0), _TINY)
+        squares = abs2(project_block(part.single, both / norms)) * norms**2
+        return squares[:, :count], squares[:, count:]
+
+    def kernel(block: Array) -> Parts:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return Parts(rows=(abs2(project_block(block, both)),))
+
+    squares = part.fit.source.reduce(in_slices(kernel, both.shape[1])).rows[0]
+    return squares[:, :count], squares[:, count:]

@@ -1,0 +1,99 @@
+"""Limits of the checks: what chance, and what harmless imperfections explain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from robustphase.constants import derived, empirical, numeric
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """Constants of the checks."""
+
+    deviations: float = derived(3.9, "standard deviations that chance exceeds to either side in one fit of 10⁴")
+    evidence: float = derived(20.0, "gain in squared deviations that one more parameter exceeds in one fit of 10⁵")
+    hint: float = derived(12.0, "the same exceeded in one fit of 2000: then nothing is certified")
+    exact: float = numeric(
+        1e-12, "unexplained share of the variance below which residuals are roundings, and say nothing"
+    )
+    flagged_more: float = empirical(0.07, "share of flagged samples above the stated level that heavy tails explain")
+    flagged_share: float = empirical(
+        0.2, "and this part of the stated level: bad samples take clean neighbours with them"
+    )
+    flagged_few: float = empirical(0.8, "and this for every unknown per sample")
+    flagged_auto: float = empirical(0.39, "share of flagged samples beyond which a found level is not believed")
+    correlation: float = empirical(0.05, "rank correlation with held-out predictions below which nothing is explained")
+    capacity: float = empirical(2.5, "what a fit explains of unrelated responses, for every unknown per sample")
+    most_capacity: float = empirical(0.45, "and at most")
+    selection: float = empirical(1.5, "what flagging a share of the samples adds to the correlation of the others")
+    few_real: float = derived(2.0, "samples per unknown below which real signals are not unique (2n − 1)")
+    few_complex: float = derived(
+        3.0, "samples per complex unknown: below, no method finds the signal even without noise"
+    )
+    noisy: float = derived(
+        0.25, "expected relative error from noise alone from which on an answer counts as wrong, as of its length"
+    )
+    low_power: float = empirical(0.85, "exponents below it are not rounding: magnitudes have 0.5, logarithms less")
+    high_power: float = empirical(1.3, "exponents above it: squared responses have 2")
+    near_power: float = empirical(0.08, "logarithm of an exponent that no certificate covers")
+    dependence: float = empirical(
+        0.02, "share of the residuals' variance explained by one direction that harms the answer"
+    )
+    length: float = derived(
+        0.25,
+        "relative error of the norm, half that of the slope of the responses, from which on an answer counts as wrong",
+    )
+    background: float = empirical(
+        0.35, "mean residual over the energy of the signal that is no accident of skewed noise"
+    )
+    background_noise: float = empirical(0.4, "and over the scale of the noise")
+    left_over: float = empirical(
+        0.15, "mean residual over the energy of the signal, where residuals are also rough and grow with it"
+    )
+    left_over_rough: float = empirical(0.2, "scale of the noise over the responses themselves, where both are large")
+    left_over_uneven: float = empirical(1.25, "ratio of residuals between large and small predictions")
+    background_unexplained: float = empirical(
+        0.3, "unexplained share of the variance with which it is more than a constant"
+    )
+    rival: float = empirical(0.02, "share of the samples that a rival may explain above the stated contamination")
+    rival_share: float = empirical(0.05, "and this part of the stated level")
+    rival_auto: float = derived(0.35, "the level where none was stated: the most that is assumed")
+    rival_mixed: float = empirical(
+        0.22, "share of a rival in every kind of samples, where no level was stated, that is no accident"
+    )
+    rival_least: float = empirical(0.12, "and share of all samples that it must be seen to explain")
+    turn_hint: float = derived(
+        2.5, "standard deviations that one fit of 160 exceeds: enough where the noise grows with the signal as well"
+    )
+    turn: float = empirical(
+        0.1, "difference of the signals behind either half of the rows, over the norm, that matters"
+    )
+    uneven: float = empirical(1.5, "ratio of noise between large and small predictions that costs accuracy")
+    rough: float = empirical(
+        0.4, "scale of the noise over the responses themselves, where both are large, that is too much"
+    )
+    trend: float = empirical(0.1, "correlation along the rows that is worth a look")
+    strong_trend: float = empirical(0.3, "and one that spoils the answer: a tenth of the variance of the residuals")
+    scale: float = empirical(
+        0.1, "relative deviation of the mean square of an entry from one that matters to the certificate"
+    )
+    shift: float = empirical(
+        0.02, "squared length of the mean row, relative to that of a row, that matters to the certificate"
+    )
+    spread: float = empirical(
+        0.05, "relative variance of the eigenvalues of the rows' covariance that matters to the certificate"
+    )
+    wide: float = empirical(1.2, "the same beyond which also the answer suffers: a condition number of about a hundred")
+    curvature: float = empirical(0.4, "least curvature over that of the assumed design that chance does not fall below")
+    flat: float = empirical(0.05, "least curvature below which other signals fit as well")
+    variety: float = derived(
+        0.5,
+        "numbers that rows must tell apart, over 2n for real and 4n for complex ones, which is what signals need: a lower bound "
+        "of their rank may lie below it by this factor",
+    )
+    variety_fewest: int = derived(8, "unknowns from which on normal rows have twice what they need")
+    sampling: float = empirical(2.0, "standard errors of the signal that a certificate covers at least")
+
+
+CHECKS = CheckOptions()

@@ -1,0 +1,56 @@
+"""The curve of the responses along held-out predictions: the exponent that bins of the prediction ask for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robustphase.recover.model.figure_options import FIGURES
+from robustphase.recover.model.residuals import NORMAL_MAD
+from robustphase.rows.source import Array
+
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+def power_of(
+    predictions: Array, responses: Array, scale: float, level: float, *, counts: bool = False
+) -> tuple[float, float]:
+    """The exponent that bins of the prediction ask for, with a free factor and offset, and the evidence against one.
+
+    Bad samples may all have the largest predictions, where they look like a detector that saturates; their share is left out.
+    """
+    bins = min(FIGURES.bins, predictions.size // FIGURES.fewest)
+    if bins < 5:
+        return 1.0, 0.0
+    order = np.argsort(predictions)
+    parts = np.array_split(order, bins)[: max(bins - int(level * bins), 5)]
+    # Bins of one size, so that one call orders all of them.
+    members = np.stack([part[: predictions.size // bins] for part in parts])
+    # The upper median, as elsewhere: members of a bin are in order of their predictions.
+    middle = members.shape[1] // 2
+    x = predictions[members[:, middle]]
+    if not x[0] < x[-1]:
+        return 1.0, 0.0
+    gaps = responses[members] - predictions[members]
+    if counts:
+        centres, spreads, factor = gaps.mean(axis=1), gaps.std(axis=1), 1.0
+    else:
+        centres, factor = np.partition(gaps, middle, axis=1)[:, middle], 1.2533
+        spreads = NORMAL_MAD * np.partition(np.abs(gaps - centres[:, np.newaxis]), middle, axis=1)[:, middle]
+    errors = factor * np.maximum(spreads, FIGURES.least_spread * scale) / np.sqrt(members.shape[1])
+    if not (errors > 0).all():
+        return 1.0, 0.0
+    grid = np.append(np.geomspace(0.05, 4.0, FIGURES.powers), 1.0)
+    misfits = _misfits((x / x[-1]) ** grid[:, np.newaxis], x + centres, errors)
+    best = int(np.argmin(misfits))
+    return float(grid[best]), float(misfits[-1] - misfits[best])
+
+
+def _misfits(curves: Array, y: Array, errors: Array) -> Array:
+    """Weighted squared residuals of y after regression on a constant and each of the curves, shape (number of curves,)."""
+    weights = 1 / np.square(errors)
+    mean = float(weights @ y) / weights.sum()
+    centred = curves - (curves @ weights)[:, np.newaxis] / weights.sum()
+    squares = np.square(centred) @ weights
+    slopes = (centred * weights) @ (y - mean) / np.maximum(squares, _TINY)
+    misfits: Array = weights @ np.square(y - mean) - slopes**2 * squares
+    return misfits

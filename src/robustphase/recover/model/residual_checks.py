@@ -1,0 +1,150 @@
+"""Checks of what the signal leaves of the responses: its curve, its dependence on the rows, its location and its scale."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robustphase.recover.model.figures import Figures
+from robustphase.recover.model.limits import CHECKS
+from robustphase.recover.model.verdict import Check
+
+
+def power_check(figures: Figures) -> Check:
+    """Whether responses grow like ``|a·x|²``."""
+    evidence = figures.power_evidence if figures.unexplained > CHECKS.exact else 0.0
+    low, high = figures.power < CHECKS.low_power, figures.power > CHECKS.high_power
+    severe = evidence > CHECKS.evidence and (low or high)
+    failed = severe or (evidence > CHECKS.hint and abs(np.log(figures.power)) > CHECKS.near_power)
+    if figures.power < 0.3:
+        cause, remedy = "the responses grow like a logarithm, as decibels do", "Try 10**(y/10) instead of y."
+    elif figures.power < 1:
+        cause = "the responses grow more slowly than |a·x|²: magnitudes, or a detector that saturates"
+        remedy = (
+            "Try y**2 if y holds magnitudes; saturation=... with the upper limit of the readings if they are clipped."
+        )
+    else:
+        cause, remedy = (
+            "the responses grow faster than |a·x|²",
+            "Try the square root of y if y holds squared intensities.",
+        )
+    limit = CHECKS.low_power if figures.power < 1 else CHECKS.high_power
+    return Check("power of the responses", figures.power, limit, bool(failed), bool(severe), cause, remedy)
+
+
+def dependence_check(figures: Figures, is_complex: bool) -> Check:
+    """Whether residuals still depend on the rows, linearly or by a square."""
+    linear = figures.linear_evidence > CHECKS.deviations and figures.linear > CHECKS.dependence
+    squared = figures.dependence_evidence > CHECKS.deviations and figures.dependence > CHECKS.dependence
+    if linear and not (squared and figures.dependence > figures.linear):
+        there = figures.unexplained > CHECKS.exact
+        return Check(
+            "residuals along the rows",
+            figures.linear,
+            CHECKS.dependence,
+            there,
+            there,
+            "what the signal leaves of the responses is linear in A: something constant was added before the square was taken, "
+            "such as a coherent reference, or a column of A is missing",
+            "Add a column of ones to A, or the reference as it falls on every row.",
+        )
+    clear = squared and figures.unexplained > CHECKS.exact
+    cause = "what one signal leaves of the responses still depends on A: a second signal or mode, or rows that are not as stated"
+    if not is_complex:
+        cause += ", or a complex signal behind real rows"
+    return Check(
+        "residuals along the rows",
+        figures.dependence,
+        CHECKS.dependence,
+        clear,
+        clear,
+        cause,
+        "Check that A holds the rows that were applied, and that one signal alone was there."
+        if is_complex
+        else 'If the signal may be complex, no real one explains the data: pass field="complex". Otherwise check that A holds '
+        "the rows applied.",
+    )
+
+
+def length_check(figures: Figures) -> Check:
+    """Whether responses and likelihood ask for one length of the signal."""
+    low, high = (1 - CHECKS.length) ** 2, (1 + CHECKS.length) ** 2
+    chance = CHECKS.deviations * figures.slope_error
+    other = not low - chance <= figures.slope <= high + chance and figures.unexplained > CHECKS.exact
+    return Check(
+        "length of the signal",
+        figures.slope,
+        low if figures.slope < 1 else high,
+        other,
+        other,
+        "the responses ask for another length of the signal than the most likely one: their noise is skewed and grows with the "
+        "signal (a gain of its own for every row), so that mean, median and most likely value are different lengths",
+        "Take the direction of the answer only, or average the responses to equal rows first.",
+    )
+
+
+def background_check(figures: Figures) -> Check:
+    """Whether residuals are centred at zero."""
+    limit = max(
+        CHECKS.background * figures.energy,
+        CHECKS.background_noise * figures.scale,
+        CHECKS.deviations * figures.scale / float(np.sqrt(max(figures.checked, 1))),
+    )
+    there = abs(figures.background) > limit
+    # Intensity that the signal does not explain grows with it, more than a noise model tells, which neither a constant nor skewed
+    # noise does.
+    left_over = (
+        figures.background > max(CHECKS.left_over * figures.energy, CHECKS.background_noise * figures.scale)
+        and figures.rough > CHECKS.left_over_rough
+        and figures.uneven > CHECKS.left_over_uneven
+        and figures.unexplained > CHECKS.exact
+    )
+    # The location of the residuals is fitted in any case, so a constant alone does no harm.
+    return Check(
+        "background",
+        figures.background,
+        limit,
+        there or left_over,
+        (there and figures.unexplained > CHECKS.background_unexplained) or left_over,
+        "the responses have a background, or parts that this signal does not explain (other modes, rows not as stated)",
+        'Try noise_mean="unknown", or background=... if it was measured.',
+    )
+
+
+def evenness_check(figures: Figures, additive: bool) -> Check:
+    """Whether the noise is the same for small and large predictions."""
+    ratio = max(figures.uneven, 1 / max(figures.uneven, 1e-9))
+    limit = CHECKS.uneven * _by_chance(figures, CHECKS.deviations)
+    matters = ratio > limit and figures.unexplained > CHECKS.exact
+    # Where responses are uncertain by half of themselves, their median, mean and most likely value are different lengths of x,
+    # also if a noise model has learnt how they grow.
+    grows = grows_with_signal(figures) or (matters and figures.uneven > 1)
+    # The roughest samples are flagged first, and their share is missing here.
+    rough = figures.rough > CHECKS.rough * (1 - figures.flagged)
+    severe = grows and rough and figures.unexplained > CHECKS.exact
+    return Check(
+        "evenness of the noise",
+        max(figures.growth, figures.uneven) if severe else figures.uneven,
+        limit,
+        matters or severe,
+        severe,
+        "the noise is proportional to the signal (speckle, a gain of its own for every row), so its norm is not determined"
+        if severe
+        else "the noise grows with the signal (counts, multiplicative noise)",
+        "Take the direction of the answer only, or average the responses to equal rows first."
+        if severe
+        else "The answer stands; certificates allow for it, flags of large responses are rough."
+        + (' Try noise="auto", or noise="poisson" for counts.' if additive else ""),
+    )
+
+
+def grows_with_signal(figures: Figures) -> bool:
+    """Whether the residuals are larger where the predictions are."""
+    return figures.growth > CHECKS.uneven * _by_chance(figures, 2.0)
+
+
+def _by_chance(figures: Figures, deviations: float) -> float:
+    """Ratio of robust scales of two thirds of the samples so many standard deviations of chance above one.
+
+    The logarithm of a robust scale of k normal variables has the standard deviation 1.17/sqrt(2k).
+    """
+    return float(np.exp(deviations * 1.17 * np.sqrt(3 / max(figures.checked, 1))))

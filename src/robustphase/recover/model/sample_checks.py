@@ -1,0 +1,136 @@
+"""Checks of the samples: how many there are, how many are flagged, what explains them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robustphase.recover.model.consequences import sampling_error
+from robustphase.recover.model.design import Design
+from robustphase.recover.model.figures import Figures
+from robustphase.recover.model.limits import CHECKS
+from robustphase.recover.model.verdict import Check, Told
+
+
+def signal_check(figures: Figures, no_signal: bool) -> Check:
+    """Whether there is a signal at all."""
+    return Check(
+        "signal",
+        figures.energy,
+        0.0,
+        no_signal,
+        no_signal,
+        "the responses hold no signal at all: they do not depend on A, as those of a dead or covered detector",
+        "Check that every response stands beside its own row.",
+    )
+
+
+def samples_check(figures: Figures, is_complex: bool) -> Check:
+    """Whether the samples that fit are enough for the unknowns."""
+    unknowns = figures.unknowns / (2 if is_complex else 1)
+    least = CHECKS.few_complex if is_complex else CHECKS.few_real
+    ratio = figures.kept / unknowns
+    few = ratio < least
+    return Check(
+        "samples per unknown",
+        ratio,
+        least,
+        few,
+        few,
+        f"{figures.kept} samples that fit do not determine {int(unknowns)} unknowns: other signals fit them as well",
+        f"Collect at least {int((6 if is_complex else 4) * unknowns)} samples, or check that A is not transposed.",
+    )
+
+
+def flagged_check(figures: Figures, told: Told) -> Check:
+    """Whether no more samples are flagged than may be bad."""
+    stated = told.stated
+    chance = float(np.sqrt(0.25 / max(figures.samples, 1)))
+    if isinstance(stated, str):
+        limit = CHECKS.flagged_auto
+        remedy = "Check the units of A and y, and that less than a third of the samples are bad; "
+    else:
+        few = CHECKS.flagged_few * figures.unknowns / max(figures.samples, 1)
+        margin = CHECKS.flagged_more + CHECKS.flagged_share * stated + few + 1.5 * chance
+        limit = min(stated + margin, 0.5)
+        remedy = f'Try contamination="auto", or contamination={min(figures.flagged + 0.03, 0.49):.2f}; '
+    if not told.whitened:
+        remedy += "whiten=True if the rows of A have another scale, mean or covariance; "
+    remedy += "y**2 if y holds magnitudes; groups=... if whole frames or detectors go bad together."
+    too_many = figures.flagged > limit
+    return Check(
+        "flagged share",
+        figures.flagged,
+        limit,
+        too_many,
+        too_many,
+        "far more samples disagree with the answer than may be bad",
+        remedy,
+    )
+
+
+def rival_check(figures: Figures, stated: float | str) -> Check:
+    """Whether no other signal explains more samples than may be bad."""
+    error = float(np.sqrt(0.25 / max(figures.samples, 1)))
+    chance = CHECKS.deviations / 2 * error
+    level = CHECKS.rival_auto if isinstance(stated, str) else stated
+    limit = (1 + CHECKS.rival_share) * level + CHECKS.rival + chance
+    # A rival whose samples are of every kind has more of them than can be seen. Where no level was stated it counts from where it
+    # may as well be the answer; up to a stated level it may be an adversary's.
+    least, mixed = (CHECKS.rival_least, CHECKS.rival_mixed) if isinstance(stated, str) else (stated, limit)
+    there = figures.rival > limit or (figures.rival_everywhere > mixed and figures.rival > least)
+    if figures.entry > CHECKS.deviations + np.sqrt(2 * np.log(max(figures.unknowns, 1))):
+        return Check(
+            "rival signal",
+            figures.entry,
+            CHECKS.deviations,
+            True,
+            True,
+            "the same signal with another value of one entry explains more samples: the rows have so few entries that the "
+            "descent ended at a signal which is not the best",
+            "Use rows with more entries that are not zero, or pass another start as init=... .",
+        )
+    return Check(
+        "rival signal",
+        figures.rival,
+        limit,
+        there,
+        there,
+        "another signal explains a large part of the samples: rows told wrongly, columns in another order or another gain in a "
+        "part of the data, or more bad samples than good ones",
+        "Fit the flagged samples by themselves and compare; check that A and the units of y are the same throughout; pass the "
+        "frames or detectors as groups=... if some of them may be bad as a whole.",
+    )
+
+
+def explained_check(figures: Figures) -> Check:
+    """Whether responses that the fit has not seen are predicted."""
+    share = figures.unknowns / max(figures.samples, 1)
+    chance = 2.0 / np.sqrt(max(figures.checked, 1))
+    limit = CHECKS.correlation + min(CHECKS.capacity * share, CHECKS.most_capacity) + float(chance)
+    # Samples are flagged because they are not explained, which flatters the others; the more so, the fewer there are.
+    flattered = CHECKS.selection * figures.flagged * min(1.0, 15 * share)
+    figure = max(figures.correlation, figures.kept_correlation - flattered)
+    return Check(
+        "explained responses",
+        figure,
+        limit,
+        figure < limit,
+        figure < limit,
+        "the responses do not depend on A as the answer says: samples that the fit had not seen are not predicted",
+        "Check that every response stands beside its own row (shifted, sorted or shuffled rows), or collect more samples.",
+    )
+
+
+def noise_check(figures: Figures, design: Design | None, is_complex: bool) -> Check:
+    """Whether the noise leaves an answer."""
+    expected = sampling_error(figures, design, is_complex)
+    drowned = not expected <= CHECKS.noisy
+    return Check(
+        "expected error",
+        expected,
+        CHECKS.noisy,
+        drowned,
+        drowned,
+        "the noise is too large for so few samples",
+        "Collect more samples, or reduce the noise.",
+    )

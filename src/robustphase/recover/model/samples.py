@@ -1,0 +1,138 @@
+"""The samples that a model check looks at: a part of the rows, taken into memory.
+
+How many rows that takes depends on the number of unknowns more than on that of the samples (:func:`checked_rows`), so the check
+costs a few percent of a fit. They are taken in pairs of neighbours, so that the order of the rows can be looked at. Rows that
+cannot be taken, those of a linear operator or too long for memory, are all swept instead. The rows are split at random into
+halves, so that what is found in one can be judged on the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robustphase.problem import kept
+from robustphase.recover.model.figure_options import FIGURES
+from robustphase.rows import MemoryRows, OperatorRows, RowSource, rows_at
+from robustphase.rows.passes import NUMBERS
+from robustphase.rows.source import Array
+
+#: Entries whose squares single precision holds.
+LARGE = 1e15
+
+
+class FittedSamples(NamedTuple):
+    """A fit and its samples.
+
+    Attributes
+    ----------
+    source : RowSource
+        The covariates.
+    responses, weights, covariate_weights : ndarray of shape (m, p)
+        Responses, weights of the samples, and of their covariates alone.
+    dropped : ndarray of bool, shape (m,) or (m, p)
+        Samples that could not be used.
+    signals, initial_signals : ndarray of shape (n, p)
+        The answers, and the starts they came from.
+    centres, scales, levels : ndarray of shape (p,)
+        Where the residuals of clean samples are centred, their scale, and the contamination that was stated or found.
+    expected : ndarray of shape (p,)
+        Share of flagged samples beyond which a rival is sought.
+    unknown_mean : bool
+        Whether backgrounds were fitted.
+    spreads : ndarray of shape (m, p), optional
+        Standard deviation of every sample over the typical one, as the fit has it; one without.
+    counts : bool, default=False
+        The responses are counts, which are described by means: medians of counts are whole numbers.
+    predictions : ndarray of shape (m, p), optional
+        ``|A x|²`` of these signals, where the fit has them: then rows in single precision do.
+    """
+
+    source: RowSource
+    responses: Array
+    weights: Array
+    covariate_weights: Array
+    dropped: Array
+    signals: Array
+    initial_signals: Array
+    centres: Array
+    scales: Array
+    levels: Array
+    unknown_mean: bool
+    expected: Array
+    spreads: Array | None = None
+    counts: bool = False
+    predictions: Array | None = None
+
+
+class Part(NamedTuple):
+    """The rows that are looked at, where they stand, and how many samples are usable and kept among all, shape (p,).
+
+    Rows in memory come first half first, and in single precision as well; rows that no signal keeps and that are too large for it
+    are zeros. ``along`` numbers them as they stand in the data.
+    """
+
+    fit: FittedSamples
+    positions: Array
+    usable: Array
+    kept: Array
+    first_half: Array
+    along: Array
+    single: Array | None
+
+
+def checked_rows(m: int, n: int, unknowns: int) -> int:
+    """How many of m rows of length n to take for a check: all of them if that is not much more than needed."""
+    wanted = max(FIGURES.rows, FIGURES.rows_per_unknown * unknowns, FIGURES.rows_share * m)
+    return m if wanted > 0.8 * m else int(wanted)
+
+
+def taken(fit: FittedSamples, rng: np.random.Generator) -> Part:
+    """Some rows in memory, or all where they are."""
+    (m, p), n = fit.responses.shape, len(fit.signals)
+    dropped = np.broadcast_to(fit.dropped.reshape(m, -1), (m, p))
+    usable = m - dropped.sum(axis=0)
+    keep = (kept(fit.weights) & ~dropped).sum(axis=0)
+    everything = np.arange(m)
+    count = checked_rows(m, n, n * (2 if np.iscomplexobj(fit.signals) else 1))
+    if isinstance(fit.source, OperatorRows) or count * n > FIGURES.numbers:
+        return Part(fit, everything, usable, keep, np.asarray(rng.random(m) < 0.5), everything, None)
+    positions = everything
+    if count < m:
+        firsts = 2 * np.sort(rng.choice(m // 2, count // 2, replace=False))
+        positions = np.stack((firsts, firsts + 1), axis=1).ravel()
+    drawn = rng.random(positions.size) < 0.5
+    order = np.concatenate((np.flatnonzero(drawn), np.flatnonzero(~drawn)))
+    first_half, along = np.arange(order.size) < np.count_nonzero(drawn), np.argsort(order)
+    source = fit.source
+    single_type = np.complex64 if source.dtype.kind == "c" else np.float32
+    if isinstance(source, MemoryRows) and type(source) is MemoryRows and source.reads_views:
+        rows = _taken_rows(source.array, positions[order], source.dtype if fit.predictions is None else single_type)
+    else:
+        rows = rows_at(source, positions)[order]
+    positions = positions[order]
+    part = fit._replace(
+        source=MemoryRows(rows),
+        spreads=None if fit.spreads is None else fit.spreads[positions],
+        predictions=None if fit.predictions is None else fit.predictions[positions],
+        **{name: getattr(fit, name)[positions] for name in ("responses", "weights", "covariate_weights", "dropped")},
+    )
+    narrow = rows.astype(single_type, copy=False)
+    unkept = np.flatnonzero(~(kept(part.weights) & ~dropped[positions]).any(axis=1))
+    large = unkept[~(np.abs(narrow[unkept]).max(axis=1, initial=0.0) < LARGE)]
+    if large.size:
+        narrow = narrow.copy() if narrow is rows else narrow
+        narrow[large] = 0
+    if fit.predictions is not None:
+        part = part._replace(source=MemoryRows(narrow))
+    return Part(part, positions, usable, keep, first_half, along, narrow)
+
+
+def _taken_rows(array: Array, positions: Array, dtype: Any) -> Array:
+    """Some rows in this type, a few at a time so that each is read once."""
+    rows = np.empty((positions.size, array.shape[1]), dtype)
+    step = max(1, NUMBERS // max(array.shape[1], 1))
+    for low in range(0, positions.size, step):
+        rows[low : low + step] = array[positions[low : low + step]]
+    return rows

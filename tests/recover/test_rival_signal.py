@@ -1,0 +1,71 @@
+"""Signals that explain the flagged samples, and single entries that explain more."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import robustphase as rp
+from robustphase.recover.model.rival_signal import find_rival
+from robustphase.recover.model.single_entries import single_entry_gain
+from robustphase.recover.model.verdict import ModelWarning
+
+
+def two_signals(seed, m=3000, n=30):
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((m, n))
+    signal, rival = (rp.simulate.random_signal(n, seed=rng) for _ in range(2))
+    return rows, (rows @ signal) ** 2, (rows @ rival) ** 2, signal, rng
+
+
+def sought(rows, here, there, signal, belongs, rng):
+    residuals = np.where(belongs, there - here, 0.0) + 0.1 * rng.standard_normal(len(rows))
+    return find_rival(rows, residuals, here, np.abs(residuals) > 0.3, signal, 0.1)
+
+
+@pytest.mark.parametrize("share", [0.25, 0.4])
+def test_a_mixture_of_two_signals_shows_its_share_in_every_kind_of_samples(share):
+    rows, here, there, signal, rng = two_signals(1)
+    found = sought(rows, here, there, signal, rng.random(len(rows)) < share, rng)
+    # Of the least of five kinds of at least 300 samples each: two standard errors.
+    assert found.everywhere == pytest.approx(share, abs=0.06)
+    assert 0.5 * share < found.share < share
+
+
+def test_an_adversary_that_takes_the_samples_that_tell_most_is_not_everywhere():
+    rows, here, there, signal, rng = two_signals(2)
+    gap = np.abs(there - here)
+    found = sought(rows, here, there, signal, gap > np.quantile(gap, 0.75), rng)
+    assert found.share == pytest.approx(0.25, abs=0.02)
+    assert found.everywhere < 0.05
+
+
+def test_noise_without_another_signal_has_no_rival():
+    rows, here, _, signal, rng = two_signals(3)
+    residuals = 0.1 * rng.standard_t(2, len(rows))
+    found = find_rival(rows, residuals, here, np.abs(residuals) > 0.3, signal, 0.1)
+    assert found.share < 0.05
+    assert found.everywhere < 0.05
+
+
+def test_one_wrong_entry_is_found_by_the_rows_that_hold_it():
+    rng = np.random.default_rng(4)
+    rows = rng.standard_normal((600, 30)) * (rng.random((600, 30)) < 0.1)
+    truth = rp.simulate.random_signal(30, seed=rng)
+    truth[3] = 0.4
+    wrong = truth.copy()
+    wrong[3] = -0.2
+    responses = (rows @ truth) ** 2 + 0.005 * rng.standard_normal(600)
+    assert single_entry_gain(rows, responses, rows @ wrong, wrong, 0.005) > 5
+    assert single_entry_gain(rows, responses, rows @ truth, truth, 0.005) < 2
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_two_objects_in_one_measurement_are_reported_whatever_was_stated():
+    rows, here, there, _, rng = two_signals(5, m=1500)
+    belongs = np.arange(1500) % 5 < 2
+    responses = np.where(belongs, there, here) + 0.1 * rng.standard_normal(1500)
+    for stated in (0.2, "auto"):
+        with pytest.warns(ModelWarning):
+            model = rp.RobustPhaseRetrieval(contamination=stated).fit(rows, responses)
+        assert "rival signal" in {check.name for check in model.model_check_.failed}
