@@ -37,6 +37,16 @@ def test_a_complex_signal_behind_real_rows_is_found(contamination, dtype):
         assert distance(model.signal_, x[0], relative=True) < model.certificate_
 
 
+@pytest.mark.parametrize("design", ["on_off", "signs", "grey", "phases"])
+def test_a_fit_behind_patterns_takes_about_as_many_passes_as_one_behind_normal_rows(design):
+    # Gauss-Newton steps on the sample would take 100 to 300 passes for the same.
+    world = make_world(48, 2400, design=design, field="complex", attack="decoy", contamination=0.05, seed=3)
+    model = RobustPhaseRetrieval(0.05, field="complex").fit(world.A, world.y)
+    assert model.converged_
+    polish = [stage.passes for stage in model.history_ if stage.stage in ("finalists", "polish")]
+    assert polish[1] - polish[0] < 60
+
+
 @pytest.mark.parametrize("design", ["on_off", "signs", "elliptical"])
 def test_a_right_answer_behind_patterns_passes_the_checks(design):
     world = make_world(

@@ -30,11 +30,11 @@ from robustphase.initialise.rank_spectra import (
     random_guesses,
     with_partners,
 )
-from robustphase.initialise.screening import plausible_rows, screen_directions
+from robustphase.initialise.screening import length_kurtosis, plausible_rows, screen_directions
 from robustphase.initialise.standardise import STANDARD, standardised
 from robustphase.likelihood.comparison import comparison_floor
 from robustphase.problem import Candidates, Problem, assumed_level, build_problem
-from robustphase.rows import OperatorRows, RowSource, sweep
+from robustphase.rows import OperatorRows, RowSource, ScaledRows, sweep
 from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
 from robustphase.validation import Samples, check_choice, check_contamination, check_samples, in_ordinary_units
@@ -174,9 +174,11 @@ def screened_problem(
     dropped = _columns(samples.dropped)
     usable: Array = ~np.asarray(dropped.all(axis=1))
     if isinstance(samples.source, OperatorRows):
-        weights, screenable = np.asarray(usable, np.float64), False
+        weights, screenable, kurtosis = np.asarray(usable, np.float64), False, 1.0
     else:
-        weights, screenable = plausible_rows(samples.source, usable, normal=samples.normal)
+        squares = ScaledRows(samples.source).squared_distances()
+        weights, screenable = plausible_rows(samples.source, usable, normal=samples.normal, squares=squares)
+        kurtosis = 1.0 if samples.normal else length_kurtosis(squares, weights)
         if thorough and screenable:
             weights, screenable = screen_directions(samples.source, weights, normal=samples.normal, seed=seed), False
     per_column = (
@@ -185,7 +187,7 @@ def screened_problem(
     levels = np.full(responses.shape[1], assumed_level(contamination))
     problem = build_problem(
         samples.source, responses, per_column, levels, unknown_mean=unknown_mean, paired=samples.paired
-    )._replace(normal=samples.normal)
+    )._replace(normal=samples.normal, kurtosis=kurtosis)
     return problem, screenable
 
 
