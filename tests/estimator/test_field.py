@@ -122,3 +122,13 @@ def test_a_start_that_was_given_is_followed():
     A, x, y = behind_real_rows(9)
     model = RobustPhaseRetrieval(field="complex", init=x[0] + 0.1).fit(A, y[:, 0])
     assert distance(model.signal_, x[0], relative=True) < 0.12
+
+
+@pytest.mark.parametrize("method", ["mean", "covariance", "spectral"])
+def test_other_starts_behind_real_rows_are_complex_too(method):
+    world = make_world(12, 6000, design="real_gaussian", field="complex", attack="none", noise_std=0.1, seed=8)
+    start = spectral_init(
+        world.A, world.y, 0.0 if method == "spectral" else 0.01, method=method, field="complex"
+    ).signal
+    real = spectral_init(world.A, world.y, 0.0 if method == "spectral" else 0.01, method=method).signal
+    assert distance(start, world.truth, conjugate=True) < 0.5 * distance(real, world.truth, conjugate=True)
