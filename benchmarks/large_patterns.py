@@ -1,30 +1,28 @@
 """Many mirrors: a complex signal behind on/off patterns in single precision, 20 patterns for each mirror.
 
-``python -m benchmarks.large_patterns`` fits the same readings with the second moment of the patterns found out and told, counts
+``python -m benchmarks large_patterns`` fits the same readings with the second moment of the patterns found out and told, counts
 passes, seconds of the processor and the memory beside the patterns, and writes docs/_generated/large_patterns.md.
 ``--sizes 4096`` takes a few minutes and 2 GB, and writes nothing; nor do other sizes.
 """
 
 from __future__ import annotations
 
-import argparse
+import sys
 import tracemalloc
-from pathlib import Path
 from time import process_time
 
 import numpy as np
 
 import robustphase as rp
-from benchmarks.stamp import stamped
-from robustphase.atomic import write_text
+from benchmarks.options import call
+from benchmarks.render import publish
 
-SIZES = (512, 2048)
+SIZES = (512, 1024)
 PER_MIRROR, SEED = 20, 70
 #: Share of bad readings, those of other patterns made dark or three times as bright; and noise over the mean reading.
 BAD, NOISE = 0.05, 0.1
 #: Patterns that are drawn at once.
 BLOCK = 4096
-PAGE = Path(__file__).parents[1] / "docs" / "_generated" / "large_patterns.md"
 
 
 def measured(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -55,13 +53,13 @@ def standardise(A: np.ndarray) -> tuple[float, float]:
 
 
 def fitted(A: np.ndarray, y: np.ndarray, whiten: str | bool) -> tuple[rp.RobustPhaseRetrieval, float, float]:
-    """The fit, its seconds, and its memory as a share of that of the patterns."""
+    """The fit, its seconds, and the bytes that it takes beside the patterns."""
     tracemalloc.start()
     began = process_time()
     model = rp.RobustPhaseRetrieval(BAD, field="complex", whiten=whiten).fit(A, y)
     seconds, most = process_time() - began, tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    return model, seconds, most / A.nbytes
+    return model, seconds, most
 
 
 def lines_of(n: int) -> list[str]:
@@ -75,23 +73,23 @@ def lines_of(n: int) -> list[str]:
         signal = across * signal + (along - across) * signal.mean()
         error = rp.distance(signal, truth, relative=True, conjugate=True)
         passes, settled = model.history_[-1].passes, bool(model.converged_)
-        found.append(f"| {n} | {name} | {error:.5f} | {passes} | {seconds:.0f} | {memory:.0%} | {settled} |")
+        found.append(
+            f"| {n} | {name} | {error:.5f} | {passes} | {seconds:.0f} | {memory / 1e6:.0f} of {A.nbytes / 1e6:.0f} | {settled} |"
+        )
         print(found[-1], flush=True)
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=int, nargs="*", default=list(SIZES))
-    sizes = tuple(parser.parse_args().sizes)
+def run(sizes: tuple[int, ...] = SIZES) -> None:
+    """The table, and the page if the sizes are those of the page."""
     # What is imported on the way is no memory of a fit.
     fitted(*measured(16)[:2], "auto")
-    table = ["| n | second moment | error | passes | seconds | memory beside A | converged |", "|" + "---|" * 7]
+    table = ["| n | second moment | error | passes | seconds | MB beside A, of A | converged |", "|" + "---|" * 7]
     for n in sizes:
         table += lines_of(n)
     if sizes == SIZES:
-        write_text(PAGE, stamped("\n".join(table) + "\n"))
+        publish("_generated/large_patterns.md", "\n".join(table) + "\n", seeds=[SEED, 1])
 
 
 if __name__ == "__main__":
-    main()
+    call(run, "large_patterns", sys.argv[1:])

@@ -34,7 +34,7 @@ from robustphase.likelihood.laws import CurvedNoise
 from robustphase.means import MeanResult
 from robustphase.means.estimate import confident_level
 from robustphase.population import paper_step
-from robustphase.problem import PROBLEM, Grouping, assumed_level, kept
+from robustphase.problem import PROBLEM, Grouping, kept
 from robustphase.recover import Known, Recovery, recover
 from robustphase.recover.certificate import Answers, Certificates, certify
 from robustphase.recover.drift import DRIFT, Drift, find_drift, no_drift
@@ -330,12 +330,9 @@ def certified(
     weights = np.where(_columns(unread), 0.0, weights) if unread.any() else weights
     # Unless a contamination was told, the engine has allowed for this much.
     assumed = np.maximum(levels, PROBLEM.auto_level) if isinstance(settings.contamination, str) else levels
-    confident, allowed_for = (
-        np.array([float(confident_level(float(level), settings.delta, m)) for level in some])
-        for some in (levels, assumed)
-    )
+    confident = np.array([float(confident_level(float(level), settings.delta, m)) for level in assumed])
     unknown = settings.unknown_mean or backgrounds is not None
-    answers = Answers(samples.source, responses, weights, signals, means, confident, allowed_for, unknown)
+    answers = Answers(samples.source, responses, weights, signals, means, confident, unknown)
     return certify(answers, mean_estimator=settings.mean_estimator, random_state=settings.seed), means
 
 
@@ -395,12 +392,9 @@ def _by_descent(samples: Samples, start: Array | None, settings: Settings, clock
         note(Iteration("polish", moved=found.history[-1].moved, passes=passes, seconds=seconds))
     else:
         found = _as_descended(samples, signal, weights, level)
-    found = replace(found, initial_signals=start[:, np.newaxis])
-    fitted = _with_certificates(samples, found, replace(settings, contamination=level), clock, note)
-    radii = fitted.radii
-    if isinstance(settings.contamination, str):
-        radii = radii * _hidden(samples.source.shape[0], fitted.levels, np.zeros(1), settings.delta)
-    return replace(fitted, radii=radii, converged=np.array([not message]), message=message)
+    found = replace(found, initial_signals=start[:, np.newaxis], contaminations=np.array([level]))
+    fitted = _with_certificates(samples, found, settings, clock, note)
+    return replace(fitted, converged=np.array([not message]), message=message)
 
 
 def _efficient_noise(found: Recovery) -> Array:
@@ -423,23 +417,7 @@ def _with_certificates(samples: Samples, found: Recovery, settings: Settings, cl
     note(certificate_record(certificates, clock))
     # Only the likelihood fit can leave the ball; a descent ends where robust gradients lead it.
     signals = certificates.signals if settings.polish else found.signals
-    radii = certificates.radii
-    if isinstance(level, str):
-        radii = radii * _hidden(samples.source.shape[0], levels, certificates.gradients.removed, settings.delta)
-    return Fitted(found, signals, radii, levels, means, found.converged)
-
-
-def _hidden(m: int, levels: Array, removed: Array, delta: float) -> Array:
-    """By how much a certificate at a level that was found grows at the level that is assumed where none is stated.
-
-    Bad samples that were found are no bound on those that hide.
-    """
-    assumed = np.maximum(levels, assumed_level("auto"))
-    found, hidden = (
-        np.maximum([float(confident_level(float(level), delta, m)) for level in some], removed)
-        for some in (levels, assumed)
-    )
-    return np.sqrt(np.maximum(hidden, 1.0 / m) / np.maximum(found, 1.0 / m))
+    return Fitted(found, signals, certificates.radii, levels, means, found.converged)
 
 
 def _descend(

@@ -29,7 +29,8 @@ class Iteration(NamedTuple):
     gradient_norm : float
         Length of the robust gradient, where one was computed.
     certificate : float
-        Variance along the worst direction of the gradients, where one was computed.
+        Variance along the worst direction: of the gradients in a descent, of the displacements they ask for at the end, over the
+        squared norm.
     removed : float
         Fraction of the samples taken away by the mean estimator, where one ran.
     score : float
@@ -108,7 +109,7 @@ def certificate_record(certificates: Certificates, clock: Clock) -> Iteration:
         "certificate",
         moved=float(certificates.moved.max()),
         gradient_norm=float(np.linalg.norm(gradients.means, axis=0).max()),
-        certificate=float(gradients.top_variances.max()),
+        certificate=float(gradients.variances.max()),
         removed=float(gradients.removed.max()),
         candidates=count,
         passes=passes,
