@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,7 +78,7 @@ def procedure_1(
     ndarray of shape (n,)
         ``x₀``; zero, with a warning, if the estimate of ‖x*‖² is negative.
     """
-    return _procedure(A, y, contamination, delta, configuration, covariance, field, paired=False)
+    return _procedure(_Data(A, y, field), contamination, delta, configuration, covariance, paired=False)
 
 
 def procedure_3(
@@ -96,17 +96,25 @@ def procedure_3(
     Works on the pairs ``(j, j + m/2)``; parameters and result as in :func:`procedure_1`. The scale estimate, as printed, has
     a variance that grows with n (erratum A5).
     """
-    return _procedure(A, y, contamination, delta, configuration, covariance, field, paired=True)
+    return _procedure(_Data(A, y, field), contamination, delta, configuration, covariance, paired=True)
+
+
+class _Data(NamedTuple):
+    """Covariates, responses and field as they were given."""
+
+    A: Any
+    y: Any
+    field: str
 
 
 def _procedure(
-    A: Any, y: Any, contamination: float, delta: float, configuration: str, covariance: str, field: str, *, paired: bool
+    data: _Data, contamination: float, delta: float, configuration: str, covariance: str, *, paired: bool
 ) -> Array:
     level = float(check_contamination(contamination))
     check_fraction("delta", delta)
     check_choice("configuration", configuration, CONFIGURATIONS)
     check_choice("covariance", covariance, ("filter", "minmax"))
-    samples = check_samples(A, y, nonfinite="drop", field=field)
+    samples = check_samples(data.A, data.y, nonfinite="drop", field=data.field)
     start = published_start(
         samples,
         contamination=level,
