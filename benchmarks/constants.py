@@ -59,6 +59,7 @@ STAGES = (
     "recover.contradiction.CONTRADICTION",
     "recover.second_opinion.OPINION",
     "recover.certificate.CERTIFICATE",
+    "recover.under_law.CENSORING",
     "recover.engine.ENGINE",
 )
 #: n, m, complex; contamination as done and as told; scale of the noise over the mean response; noise law.

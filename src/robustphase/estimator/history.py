@@ -10,7 +10,7 @@ import numpy as np
 
 from robustphase.descend.robust_gradient import DescentStep
 from robustphase.recover.certificate import Certificates
-from robustphase.recover.engine import Stage
+from robustphase.recover.recovery import Stage
 from robustphase.rows import RowSource
 
 _TINY = float(np.finfo(np.float64).tiny)
@@ -22,7 +22,7 @@ class Iteration(NamedTuple):
     Attributes
     ----------
     stage : str
-        What was done: "start", "race", "finalists", "polish", "certificate" or "descent"; "stopped" where a
+        What was done: "start", "selection", "finalists", "likelihood", "certificate" or "descent"; "stopped" where a
         callback has ended the fit.
     moved : float
         How far the signal moved, relative to its norm.
