@@ -43,7 +43,7 @@ def test_a_fit_behind_patterns_takes_about_as_many_passes_as_one_behind_normal_r
     world = make_world(48, 2400, design=design, field="complex", attack="decoy", contamination=0.05, seed=3)
     model = RobustPhaseRetrieval(0.05, field="complex").fit(world.A, world.y)
     assert model.converged_
-    polish = [stage.passes for stage in model.history_ if stage.stage in ("finalists", "polish")]
+    polish = [stage.passes for stage in model.history_ if stage.stage in ("finalists", "likelihood")]
     assert polish[1] - polish[0] < 60
 
 
