@@ -247,6 +247,14 @@ _ALL = (
         _pictures("micromirror.png"),
         cores="alone",
     ),
+    Benchmark(
+        "large_patterns",
+        "Are thousands of on/off mirrors within reach, without their second moment being told?",
+        0.3,
+        FIT,
+        _pages("large_patterns"),
+        cores="alone",
+    ),
     Benchmark("published_focus", "Is the focus of a published setting reached?", 2, FIT, cores="alone"),
     Benchmark("many", "What do many signals at once save, and are the answers the same?", 2, FIT, cores="alone"),
     # Trust.

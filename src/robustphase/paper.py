@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from robustphase.descend.robust_gradient import DescentRule, robust_descent
 from robustphase.initialise import published_start
-from robustphase.population import paper_step, step_as_published
+from robustphase.population import PairedSignal, paper_step, step_as_published
 from robustphase.rows import as_source
 from robustphase.rows.source import Array
 from robustphase.validation import (
@@ -51,6 +51,7 @@ def procedure_1(
     delta: float = 0.01,
     configuration: str = "mean",
     covariance: str = "filter",
+    field: str = "auto",
 ) -> Array:
     """Procedure 1: spectral initialisation, zero-mean noise.
 
@@ -68,13 +69,16 @@ def procedure_1(
         ``MeanEstStab`` on the columns of ``y a aᵀ`` (Theorem 3.1), or ``CovEst`` of ``y a`` (Theorem 3.2).
     covariance : {"filter", "minmax"}
         ``CovEst``: the computable one, or (n ≤ 20) the estimator of Proposition 2.2 itself.
+    field : {"auto", "real", "complex"}, default="auto"
+        Where the signal lives; ``"auto"`` follows the dtype of ``A``. The paper's signals are those of their rows; a complex one
+        behind real rows is found from two eigenvectors instead of one, and is the same signal as its conjugate.
 
     Returns
     -------
     ndarray of shape (n,)
         ``x₀``; zero, with a warning, if the estimate of ‖x*‖² is negative.
     """
-    return _procedure(A, y, contamination, delta, configuration, covariance, paired=False)
+    return _procedure(_Data(A, y, field), contamination, delta, configuration, covariance, paired=False)
 
 
 def procedure_3(
@@ -85,24 +89,33 @@ def procedure_3(
     delta: float = 0.01,
     configuration: str = "mean",
     covariance: str = "filter",
+    field: str = "auto",
 ) -> Array:
     """Procedure 3: spectral initialisation, unknown noise mean.
 
     Works on the pairs ``(j, j + m/2)``; parameters and result as in :func:`procedure_1`. The scale estimate, as printed, has
     a variance that grows with n (erratum A5).
     """
-    return _procedure(A, y, contamination, delta, configuration, covariance, paired=True)
+    return _procedure(_Data(A, y, field), contamination, delta, configuration, covariance, paired=True)
+
+
+class _Data(NamedTuple):
+    """Covariates, responses and field as they were given."""
+
+    A: Any
+    y: Any
+    field: str
 
 
 def _procedure(
-    A: Any, y: Any, contamination: float, delta: float, configuration: str, covariance: str, *, paired: bool
+    data: _Data, contamination: float, delta: float, configuration: str, covariance: str, *, paired: bool
 ) -> Array:
     level = float(check_contamination(contamination))
     check_fraction("delta", delta)
     check_choice("configuration", configuration, CONFIGURATIONS)
     check_choice("covariance", covariance, ("filter", "minmax"))
-    samples = check_samples(A, y, nonfinite="drop")
-    return published_start(
+    samples = check_samples(data.A, data.y, nonfinite="drop", field=data.field)
+    start = published_start(
         samples,
         contamination=level,
         delta=delta,
@@ -110,6 +123,7 @@ def _procedure(
         covariance=covariance,
         paired=paired,
     ).signal
+    return start.view(PairedSignal) if samples.paired else start
 
 
 def algorithm_2(
@@ -129,7 +143,7 @@ def algorithm_2(
     Parameters
     ----------
     x0 : array-like of shape (n,)
-        Start, such as the output of :func:`procedure_1`.
+        Start, such as the output of :func:`procedure_1`. Behind real rows a complex one stays complex.
     batches : iterable of (A, y)
         One fresh batch per iteration: :meth:`robustphase.simulate.SampleOracle.batches`, or :func:`split_batches`.
     contamination : float in [0, 0.5)
@@ -190,8 +204,16 @@ def _last_iterate(x0: Array, batches: Iterable[Any], rule: DescentRule) -> Array
             "the start is zero, where the gradient vanishes: the descent does not move.", UserWarning, stacklevel=3
         )
         return x
-    checked = (_checked_batch(A, y, x0) for A, y in batches)
-    for t, step in enumerate(robust_descent(x0, checked, rule), start=1):
+    real_rows = False
+
+    def checked() -> Iterator[Samples]:
+        nonlocal real_rows
+        for A, y in batches:
+            samples = _checked_batch(A, y, x0)
+            real_rows = samples.source.dtype.kind != "c"
+            yield samples
+
+    for t, step in enumerate(robust_descent(x0, checked(), rule), start=1):
         x = step.signal
         if not np.linalg.norm(x) <= DIVERGED * np.linalg.norm(x0):
             warnings.warn(
@@ -201,7 +223,7 @@ def _last_iterate(x0: Array, batches: Iterable[Any], rule: DescentRule) -> Array
                 stacklevel=3,
             )
             break
-    return x
+    return x.view(PairedSignal) if real_rows and np.iscomplexobj(x) else x
 
 
 def _checked_batch(A: Any, y: Any, x0: Array) -> Samples:

@@ -79,6 +79,9 @@ class Problem(NamedTuple):
         Complex signals stand behind real rows: a signal is a pair of real ones, and its conjugate is the same signal.
     normal : bool
         The rows are standard normal as far as anybody has looked.
+    kurtosis : float
+        Mean fourth power of the lengths of the rows over their squared mean square. Rows whose lengths vary bend the risk across
+        a signal as many times as much as normal rows do, whose lengths count as all alike.
     groupings : tuple of Grouping
         Which rows share evidence.
     """
@@ -92,6 +95,7 @@ class Problem(NamedTuple):
     unknown_mean: bool
     paired: bool = False
     normal: bool = True
+    kurtosis: float = 1.0
     groupings: tuple[Grouping, ...] = ()
 
     def only(self, columns: Array) -> Problem:

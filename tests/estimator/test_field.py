@@ -37,6 +37,16 @@ def test_a_complex_signal_behind_real_rows_is_found(contamination, dtype):
         assert distance(model.signal_, x[0], relative=True) < model.certificate_
 
 
+@pytest.mark.parametrize("design", ["on_off", "signs", "grey", "phases"])
+def test_a_fit_behind_patterns_takes_about_as_many_passes_as_one_behind_normal_rows(design):
+    # Gauss-Newton steps on the sample would take 100 to 300 passes for the same.
+    world = make_world(48, 2400, design=design, field="complex", attack="decoy", contamination=0.05, seed=3)
+    model = RobustPhaseRetrieval(0.05, field="complex").fit(world.A, world.y)
+    assert model.converged_
+    polish = [stage.passes for stage in model.history_ if stage.stage in ("finalists", "likelihood")]
+    assert polish[1] - polish[0] < 60
+
+
 @pytest.mark.parametrize("design", ["on_off", "signs", "elliptical"])
 def test_a_right_answer_behind_patterns_passes_the_checks(design):
     world = make_world(
@@ -112,3 +122,13 @@ def test_a_start_that_was_given_is_followed():
     A, x, y = behind_real_rows(9)
     model = RobustPhaseRetrieval(field="complex", init=x[0] + 0.1).fit(A, y[:, 0])
     assert distance(model.signal_, x[0], relative=True) < 0.12
+
+
+@pytest.mark.parametrize("method", ["mean", "covariance", "spectral"])
+def test_other_starts_behind_real_rows_are_complex_too(method):
+    world = make_world(12, 6000, design="real_gaussian", field="complex", attack="none", noise_std=0.1, seed=8)
+    start = spectral_init(
+        world.A, world.y, 0.0 if method == "spectral" else 0.01, method=method, field="complex"
+    ).signal
+    real = spectral_init(world.A, world.y, 0.0 if method == "spectral" else 0.01, method=method).signal
+    assert distance(start, world.truth, conjugate=True) < 0.5 * distance(real, world.truth, conjugate=True)

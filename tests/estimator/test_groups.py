@@ -159,8 +159,6 @@ def patterns(seed, *, p=60, m=400, n=24, noise=0.3, wrong=0.05, spread=1.2):
     return A, Y, X, bad
 
 
-# Behind phase patterns some of the signals are still moving by less than their error when the steps run out.
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_wrong_row_is_found_by_all_signals_together():
     for seed in range(2):
         A, Y, X, bad = patterns(seed)

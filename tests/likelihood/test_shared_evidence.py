@@ -19,6 +19,19 @@ def evidence(residuals, codes, count, most=0.2, model=MODEL):
     return group_evidence(likelihoods, np.ones(m), codes, count, most)
 
 
+def test_responses_without_weight_that_no_law_expects_say_nothing():
+    # In single precision, as for several signals: far out, where the density of bad responses has vanished too.
+    residuals, ones = np.array([[0.1, 1e4], [0.2, 0.3]]), np.ones((2, 2))
+    counted = np.array([[1.0, 0.0], [1.0, 1.0]])
+    light = NoiseModel(*(np.repeat(part, 2) for part in MODEL._replace(tails=np.array([1 / 60]))))
+    found, near = (
+        row_likelihoods(r, 0 * ones, np.where(r > 1e3, 0.0, 0.3), counted, light)
+        for r in (residuals, 0 * residuals + 0.1)
+    )
+    assert np.isfinite(found).all()
+    assert_allclose(found[0], near[0], rtol=1e-6)
+
+
 def test_the_likelihood_of_a_width_is_that_of_a_model_of_this_scale():
     residuals = np.linspace(-3, 4, 40)[:, None]
     ones = np.ones_like(residuals)

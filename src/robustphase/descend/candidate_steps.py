@@ -67,7 +67,7 @@ def advance(problem: Problem, before: Advance, steps: int) -> Advance:
     active, scores = problem.weights > 0, []
     for _ in range(steps):
         seen = comparison_pass(problem, signals, backgrounds, scales)
-        step = newton_step(signals, seen.moments, fit_background=problem.unknown_mean)
+        step = newton_step(signals, seen.moments, fit_background=problem.unknown_mean, kurtosis=problem.kurtosis)
         aitken = aitken.after(step.signals)
         signals = signals + shortened(aitken.factors * step.signals, signals)
         backgrounds = backgrounds + step.backgrounds

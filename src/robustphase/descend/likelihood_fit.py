@@ -235,9 +235,9 @@ def _judged(problem: Problem, fit: LikelihoodFit, last: Shared | None = None) ->
 
 
 def exact_from_the_beginning(problem: Problem) -> bool:
-    """Whether steps need the sample's own moments: those of few samples, or of rows that are not normal, are others."""
+    """Whether steps need the sample's own moments: those of few samples are others."""
     m, n = problem.source.shape
-    return m < FIT.few_samples * n or not problem.normal
+    return m < FIT.few_samples * n
 
 
 def refit(problem: Problem, state: State) -> LikelihoodFit:
@@ -260,8 +260,7 @@ def fit_likelihood(problem: Problem, state: State, stopping: Stopping, free: Fre
         What of the noise model is fitted: nothing, its scale and the share of bad samples, or tails and skew too.
     """
     m, n = problem.source.shape
-    # Who asks for no exact steps at all gets the others, whatever the rows are.
-    few = exact_from_the_beginning(problem) and (stopping.exact_passes > 0 or problem.normal)
+    few = exact_from_the_beginning(problem)
     population_passes = 0 if few else stopping.passes
     last_pass = stopping.exact_passes if few else stopping.passes + stopping.exact_passes
     whole, finished, memory = problem, _Finished(state, m), Anderson()
@@ -350,7 +349,7 @@ def _plain_step(
     if exact_tol is not None:
         step, damping = _exact_step(problem, state, seen.projections, exact_tol), 1.0
     else:
-        step = newton_step(state.signals, seen.moments, fit_background=True)
+        step = newton_step(state.signals, seen.moments, fit_background=True, kurtosis=problem.kurtosis)
         damping = initial_damping(m, real_unknowns(state.signals))
     noise, spreads = state.noise, state.spreads
     if free is not Free.NOTHING:

@@ -3,7 +3,9 @@
 A signal x and a background b are to lower ``Σ w (y − |aᴴx|² − b)²``. Two ways to the step:
 
 *population-Newton*: as if the covariates had their population moments. ``Σ w |s|² a aᴴ`` is then a multiple of the identity
-plus one along the signal (the Hessian of Lemma 2.1 at the solution, weighted), and its inverse costs nothing.
+plus one along the signal (the Hessian of Lemma 2.1 at the solution, weighted), and its inverse costs nothing. Entries of any
+law do as normal ones do where the signal spreads over many of them; lengths of the rows that vary do not, and their kurtosis
+enters the curvature across the signal.
 
 *Gauss-Newton*: on the sample itself, by conjugate gradients preconditioned with the population's curvature, a handful of
 passes. Where samples are few, population moments are not good enough to end with.
@@ -78,13 +80,16 @@ def initial_damping(m: int, unknowns: int) -> float:
     return float(NEWTON.stability / (1 + np.sqrt(3 * unknowns / m)) ** 2)
 
 
-def newton_step(signals: Array, moments: Moments, *, fit_background: bool) -> Step:
-    """Population-Newton steps, with the background profiled out where it is fitted."""
+def newton_step(signals: Array, moments: Moments, *, fit_background: bool, kurtosis: float = 1.0) -> Step:
+    """Population-Newton steps, with the background profiled out where it is fitted.
+
+    Rows whose lengths vary have a ``kurtosis`` of these lengths above one, and as much more curvature across a signal.
+    """
     second, fourth = moments.second, moments.fourth
     # A candidate that vanishes or explains no sample has neither curvature nor gradient: it stays where it is.
     mass, power = np.maximum(moments.mass, NEWTON.least), np.maximum(abs2(signals).sum(axis=0), NEWTON.least)
     # Half of the energy of a complex row lies in the phase, which changes nothing.
-    tangential = (1.0 if np.iscomplexobj(signals) else 2.0) * second
+    tangential = (1.0 if np.iscomplexobj(signals) else 2.0) * kurtosis * second
     tangential = np.maximum(tangential, NEWTON.least_tangential * power * mass)
     profiled = second**2 / mass if fit_background else 0.0
     radial = np.maximum(2 * (fourth - profiled) / power, NEWTON.least_radial * power * mass)
@@ -95,6 +100,7 @@ def newton_step(signals: Array, moments: Moments, *, fit_background: bool) -> St
             signals,
             JointMoments(mass, second, fourth, *moments.joint),
             profiled=fit_background,
+            kurtosis=kurtosis,
             least_across=NEWTON.least_tangential * power * mass,
             least_along=NEWTON.least_radial * power * mass,
         )
@@ -162,6 +168,7 @@ def gauss_newton_step(
             signals,
             JointMoments(np.ones(k), second, fourth, *joint),
             profiled=fit_background,
+            kurtosis=problem.kurtosis,
             least_across=NEWTON.least_radial * second,
             least_along=NEWTON.least_radial * second,
         )
@@ -170,7 +177,7 @@ def gauss_newton_step(
             return inverse.solve(vectors) / 2
 
     else:
-        tangential = np.maximum((2.0 if np.iscomplexobj(signals) else 4.0) * second, NEWTON.least)
+        tangential = np.maximum((2.0 if np.iscomplexobj(signals) else 4.0) * problem.kurtosis * second, NEWTON.least)
         spread = fourth - (second**2 if fit_background else 0.0)
         radial = np.maximum(4 * spread / power, NEWTON.least_radial * tangential)
 

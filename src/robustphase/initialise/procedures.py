@@ -4,12 +4,21 @@ Two departures, both of which the paper allows. The covariance configuration nee
 computes that (Remark 3.4 there): the estimator of the covariance itself is not computable beyond small dimensions, where
 ``covariance="minmax"`` uses it. And the pairs of Procedure 3 are never made: ``υ b`` is a sum of two scaled rows, and
 ``bᵀc = (‖a‖² − ‖a'‖²)/2`` needs only norms.
+
+A complex signal ``u + iv`` behind real rows, in the phase in which u and v are orthogonal, is beyond the paper: matrices have two
+eigenvectors that stand out then, u and v, and the difference of their eigenvalues tells that of the squared lengths::
+
+    E[y a aᵀ] = ‖x‖² I + 2 (uuᵀ + vvᵀ)           2 (‖u‖² − ‖v‖²)
+    E[υ b cᵀ] = uuᵀ + vvᵀ                          ‖u‖² − ‖v‖²
+    E[y² a aᵀ]                             12 ‖x‖² (‖u‖² − ‖v‖²)
+    E[υ² b bᵀ]                              2 ‖x‖² (‖u‖² − ‖v‖²)
 """
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +31,9 @@ from robustphase.spectra import robust_covariance
 from robustphase.spectra.leading import leading_direction
 from robustphase.validation import Samples
 
+#: Least share of a complex signal behind real rows in its smaller part: from zero no descent leaves the real signals.
+LEAST_PART = 0.01
+
 
 @dataclass(frozen=True)
 class PublishedStart:
@@ -32,7 +44,7 @@ class PublishedStart:
     signal : ndarray of shape (n,)
         ``x₀``; zero if the estimate of ‖x*‖² came out negative.
     direction : ndarray of shape (n,)
-        Its direction, a unit vector.
+        Its direction, a unit vector; complex where a complex signal stands behind real rows.
     squared_norm : float
         The estimate of ‖x*‖².
     weights : ndarray
@@ -92,10 +104,11 @@ def published_start(
     if configuration == "mean":
         # Each of the n means may fail with probability δ/(2n).
         columns = column_means(source, responses, epsilon, paired=paired, delta=delta / (2 * n), dropped=unusable)
-        direction, weights = top_eigenvector(columns.matrix), columns.weights
+        leading, weights = top_eigenvectors(columns.matrix), columns.weights
     else:
         view = _paired_view(source, differences) if paired else ScaledRows(source, responses)
-        direction, weights = _covariance_direction(view, confident_level(epsilon, delta, count), covariance, ~spoilt)
+        level = confident_level(epsilon, delta, count)
+        leading, weights = _covariance_directions(view, level, covariance, ~spoilt, both=samples.paired)
 
     numbers = differences * _inner_b_c(source) if paired else responses
     scale = filter_mean(
@@ -105,6 +118,10 @@ def published_start(
         strict=True,
     )
     squared_norm = float(scale.location[0])
+    direction = leading.vectors[:, 0]
+    if samples.paired:
+        unit = {"mean": 1.0 if paired else 2.0, "covariance": (2.0 if paired else 12.0) * squared_norm}[configuration]
+        direction = complex_pair(leading, unit * squared_norm)
     if squared_norm < 0:
         warnings.warn(
             f"the robust mean of the responses is {squared_norm:.3g} < 0, so the procedure returns zero, as printed. "
@@ -116,19 +133,44 @@ def published_start(
     return PublishedStart(np.sqrt(squared_norm) * direction, direction, squared_norm, weights)
 
 
-def top_eigenvector(matrix: Array) -> Array:
-    """Leading eigenvector of the Hermitian part of a matrix."""
-    vector: Array = np.linalg.eigh((matrix + matrix.conj().T) / 2)[1][:, -1]
-    return vector
+class Leading(NamedTuple):
+    """At most two leading eigenvectors (n, k), largest eigenvalue first, and the eigenvalues (k,)."""
+
+    vectors: Array
+    values: Array
 
 
-def _covariance_direction(view: ScaledRows, level: float | str, covariance: str, usable: Array) -> tuple[Array, Array]:
+def top_eigenvectors(matrix: Array) -> Leading:
+    """Leading eigenvectors of the Hermitian part of a matrix."""
+    values, vectors = np.linalg.eigh((matrix + matrix.conj().T) / 2)
+    return Leading(vectors[:, :-3:-1], values[:-3:-1])
+
+
+def complex_pair(leading: Leading, unit: float) -> Array:
+    """``√s₁ v₁ + i √s₂ v₂`` of length one, with ``s₁ + s₂ = 1``; ``unit`` is the difference of the eigenvalues where s₂ = 0."""
+    vectors, values = leading
+    if vectors.shape[1] < 2 or not unit > 0:
+        return vectors[:, 0] + 0j
+    difference = float(np.clip((values[0] - values[1]) / unit, 0.0, 1 - 2 * LEAST_PART))
+    pair: Array = np.sqrt((1 + difference) / 2) * vectors[:, 0] + 1j * np.sqrt((1 - difference) / 2) * vectors[:, 1]
+    return pair
+
+
+def _covariance_directions(
+    view: ScaledRows, level: float | str, covariance: str, usable: Array, *, both: bool
+) -> tuple[Leading, Array]:
+    """The leading eigenvector, or both, and weights of the points."""
     if covariance == "minmax":
         points = view.columns(slice(None))[usable]
         estimate = robust_covariance(points, level, "minmax", assume_centered=True)
-        return top_eigenvector(estimate.covariance), usable.astype(np.float64)
+        return top_eigenvectors(estimate.covariance), usable.astype(np.float64)
     result = leading_direction(view, level, usable=usable, strict=True)
-    return result.vector.conj(), result.weights
+    vectors = result.vectors[:, :2].conj()
+    if not both:
+        return Leading(vectors[:, :1], result.values[:1]), result.weights
+    # The filter has seen winsorised points; these are the variances of the points that it kept.
+    energies = np.abs(view.inner(vectors)[result.weights > 0]) ** 2
+    return Leading(vectors, energies.mean(axis=0)), result.weights
 
 
 def _half_differences(responses: Array) -> Array:

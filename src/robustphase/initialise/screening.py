@@ -44,9 +44,14 @@ class ScreeningOptions:
 SCREENING = ScreeningOptions()
 
 
-def plausible_rows(source: RowSource, usable: Array, *, normal: bool = True) -> tuple[Array, bool]:
-    """Weight 1 for usable rows of possible length; and whether most are, else all usable ones count and a warning says so."""
-    lengths = ScaledRows(source).squared_distances()
+def plausible_rows(
+    source: RowSource, usable: Array, *, normal: bool = True, squares: Array | None = None
+) -> tuple[Array, bool]:
+    """Weight 1 for usable rows of possible length; and whether most are, else all usable ones count and a warning says so.
+
+    Squared lengths that are known already save a pass.
+    """
+    lengths = ScaledRows(source).squared_distances() if squares is None else squares
     possible = ordinary_lengths if normal else usual_lengths
     ordinary = usable & possible(lengths, source.shape[1], source.dtype.kind == "c")
     if ordinary.sum() < 0.5 * usable.sum():
@@ -58,6 +63,16 @@ def plausible_rows(source: RowSource, usable: Array, *, normal: bool = True) -> 
         )
         return usable.astype(np.float64), False
     return ordinary.astype(np.float64), True
+
+
+def length_kurtosis(squares: Array, weights: Array) -> float:
+    """Mean fourth power of the lengths of weighted rows over their squared mean square: one for rows of one length."""
+    used = (weights > 0) & (squares > 0)
+    if not used.any():
+        return 1.0
+    # Over the largest, so that no square of them overflows.
+    lengths, shares = squares[used] / squares[used].max(), weights[used]
+    return float(shares.sum() * (shares @ lengths**2) / (shares @ lengths) ** 2)
 
 
 def screen_directions(source: RowSource, weights: Array, *, normal: bool = True, seed: int = 0) -> Array:

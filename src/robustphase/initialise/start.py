@@ -20,7 +20,7 @@ import numpy as np
 from robustphase.constants import budget
 from robustphase.initialise.block_davidson import candidate_directions
 from robustphase.initialise.norm_grid import profile_full_norms, profile_norms
-from robustphase.initialise.procedures import published_start
+from robustphase.initialise.procedures import Leading, complex_pair, published_start
 from robustphase.initialise.rank_spectra import (
     SPECTRA,
     Directions,
@@ -30,16 +30,17 @@ from robustphase.initialise.rank_spectra import (
     random_guesses,
     with_partners,
 )
-from robustphase.initialise.screening import plausible_rows, screen_directions
+from robustphase.initialise.screening import length_kurtosis, plausible_rows, screen_directions
 from robustphase.initialise.standardise import STANDARD, standardised
 from robustphase.likelihood.comparison import comparison_floor
 from robustphase.problem import Candidates, Problem, assumed_level, build_problem
-from robustphase.rows import OperatorRows, RowSource, sweep
+from robustphase.rows import OperatorRows, RowSource, ScaledRows, sweep
 from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
 from robustphase.validation import Samples, check_choice, check_contamination, check_samples, in_ordinary_units
 
 METHODS = ("auto", "mean", "covariance", "spectral")
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -174,9 +175,11 @@ def screened_problem(
     dropped = _columns(samples.dropped)
     usable: Array = ~np.asarray(dropped.all(axis=1))
     if isinstance(samples.source, OperatorRows):
-        weights, screenable = np.asarray(usable, np.float64), False
+        weights, screenable, kurtosis = np.asarray(usable, np.float64), False, 1.0
     else:
-        weights, screenable = plausible_rows(samples.source, usable, normal=samples.normal)
+        squares = ScaledRows(samples.source).squared_distances()
+        weights, screenable = plausible_rows(samples.source, usable, normal=samples.normal, squares=squares)
+        kurtosis = 1.0 if samples.normal else length_kurtosis(squares, weights)
         if thorough and screenable:
             weights, screenable = screen_directions(samples.source, weights, normal=samples.normal, seed=seed), False
     per_column = (
@@ -185,7 +188,7 @@ def screened_problem(
     levels = np.full(responses.shape[1], assumed_level(contamination))
     problem = build_problem(
         samples.source, responses, per_column, levels, unknown_mean=unknown_mean, paired=samples.paired
-    )._replace(normal=samples.normal)
+    )._replace(normal=samples.normal, kurtosis=kurtosis)
     return problem, screenable
 
 
@@ -256,21 +259,43 @@ def check_whiten(whiten: Any) -> None:
         raise ValueError(f'whiten must be "auto", True or False, got {whiten!r}.')
 
 
-def plain_spectral_start(source: RowSource, responses: Array, *, tol: float = 1e-3, max_iter: int = 200) -> Array:
-    """Leading eigenvector of ``Σ y_j a_j a_jᴴ`` by power iteration, with the norm ``sqrt(mean(y))``; not robust."""
+def plain_spectral_start(
+    source: RowSource, responses: Array, *, paired: bool = False, tol: float = 1e-3, max_iter: int = 200
+) -> Array:
+    """Leading eigenvector of ``Σ y_j a_j a_jᴴ`` by power iteration, with the norm ``sqrt(mean(y))``; not robust.
+
+    With ``paired``, a complex signal from two eigenvectors behind real rows.
+    """
+    power = max(float(responses.mean()), 0.0)
+    first, size = _power_iteration(source, responses, np.empty((source.shape[1], 0)), tol, max_iter)
+    direction = first
+    if paired:
+        second, other = _power_iteration(source, responses, first[:, np.newaxis], tol, max_iter)
+        leading = Leading(np.column_stack((first, second)), np.array([size, other]) / responses.size)
+        direction = complex_pair(leading, 2 * power)
+    start: Array = np.sqrt(power) * direction
+    return start
+
+
+def _power_iteration(
+    source: RowSource, responses: Array, around: Array, tol: float, max_iter: int
+) -> tuple[Array, float]:
+    """Leading eigenvector of ``Σ y_j a_j a_jᴴ`` among the vectors orthogonal to the columns of ``around``; its eigenvalue."""
     # A fixed vector without structure: reproducible, and orthogonal to no signal anybody would have.
     vector = np.random.default_rng(0).standard_normal(source.shape[1]).astype(np.result_type(source.dtype, np.float64))
-    vector /= np.linalg.norm(vector)
+    vector = vector - around @ (around.conj().T @ vector)
+    vector /= max(float(np.linalg.norm(vector)), _TINY)
+    size = 0.0
     for _ in range(max_iter):
         product = sweep(source, vector, lambda s, y: y * s, (responses,)).total
-        size = np.linalg.norm(product)
+        product = product - around @ (around.conj().T @ product)
+        size = float(np.linalg.norm(product))
         if size == 0:
             break
         previous, vector = vector, product / size
         if np.linalg.norm(vector - previous * np.sign(np.vdot(previous, vector).real)) < tol:
             break
-    start: Array = np.sqrt(max(float(responses.mean()), 0.0)) * vector
-    return start
+    return vector, size
 
 
 def _best(candidates: Candidates, most: int) -> Candidates:
@@ -288,8 +313,9 @@ def _single_start(
     if method == "spectral":
         weights = (~samples.dropped).astype(np.float64)
         # The mean response is that of the samples that have one.
-        return plain_spectral_start(samples.source, samples.responses) / np.sqrt(weights.mean()), weights
-    start = published_start(
+        start = plain_spectral_start(samples.source, samples.responses, paired=samples.paired)
+        return start / np.sqrt(weights.mean()), weights
+    published = published_start(
         samples, contamination=contamination, delta=delta, configuration=method, paired=unknown_mean
     )
-    return start.signal, np.resize(start.weights, samples.responses.size)
+    return published.signal, np.resize(published.weights, samples.responses.size)

@@ -153,7 +153,8 @@ def row_likelihoods(residuals: Array, spreads: Array, density: Array, weights: A
                 value += peak.astype(precision)
                 np.exp(value, out=value)
                 value += bad * share.astype(precision)
-                np.log(value, out=value)
+                # A response that neither law expects, as one at the ceiling, may have no weight, and no logarithm.
+                np.log(np.maximum(value, np.finfo(precision).tiny, out=value), out=value)
                 value *= counts
                 likelihoods[part, kind] = value.sum(axis=1, dtype=np.float64)
     return likelihoods

@@ -58,12 +58,21 @@ class PairedCurvature:
         Of their projections.
     profiled : bool
         A background is fitted along, which takes from the curvature what a constant explains.
+    kurtosis : float
+        Of the lengths of the rows, by which curvatures across u and v are larger than behind rows of one length.
     least_across, least_along : ndarray of shape (k,)
         Curvatures count as at least this, across u and v, and in their span.
     """
 
     def __init__(
-        self, signals: Array, moments: JointMoments, *, profiled: bool, least_across: Array, least_along: Array
+        self,
+        signals: Array,
+        moments: JointMoments,
+        *,
+        profiled: bool,
+        kurtosis: float = 1.0,
+        least_across: Array,
+        least_along: Array,
     ) -> None:
         # The phase in which real and imaginary part are orthogonal.
         pseudo_power = (signals * signals).sum(axis=0)
@@ -82,11 +91,11 @@ class PairedCurvature:
             curvature = curvature - 2 * first[:, :, np.newaxis] * first[:, np.newaxis, :] / mass
         values, self._basis = np.linalg.eigh(curvature)
         self._values = np.maximum(values, np.maximum(least_along, _TINY)[:, np.newaxis])
-        pseudo = moments.pseudo * self._turn**2
+        pseudo = kurtosis * moments.pseudo * self._turn**2
         size = np.maximum(np.abs(pseudo), _TINY)
         # The smaller curvature across, σ − |π|, has a floor.
         least = np.maximum(least_across, _TINY)
-        self._sigma = np.maximum(moments.second, least)
+        self._sigma = np.maximum(kurtosis * moments.second, least)
         self._pi = pseudo * np.minimum(1.0, np.maximum(self._sigma - least, 0.0) / size)
 
     def solve(self, vectors: Array, shifts: Array | float = 0.0) -> Array:
