@@ -508,7 +508,12 @@ def _read_labels(path: Path) -> np.ndarray[Any, Any]:
         raise DataError(
             f"cannot read labels from {shown(path)}: it is not a .npy file of numbers or strings."
         ) from error
-    return np.asarray(labels)
+    if not isinstance(labels, np.ndarray):
+        labels.close()
+        raise DataError(
+            f"cannot read labels from {shown(path)}: it may hold several arrays. Save the labels alone: .npy."
+        )
+    return labels
 
 
 def _diagnostics(
