@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import roc_auc_score
 
 from robustphase.likelihood import NoiseModel, group_evidence, row_likelihoods
@@ -87,6 +87,17 @@ def test_weights_rank_groups_even_where_none_is_bad():
     assert (seen.weights > 0.5).all()
     assert np.unique(seen.weights).size > 50
     assert roc_auc_score(widths > np.quantile(widths, 0.9), -seen.weights) > 0.8
+
+
+def test_weights_of_large_groups_rank_them_by_width():
+    """Widths between two of those that are compared, and many samples: no evidence is so sure that ranks are lost."""
+    rng = np.random.default_rng(3)
+    codes = np.repeat(np.arange(40), 3000)
+    widths = np.where(np.arange(40) < 4, 2.0, np.exp(0.05 * rng.standard_normal(40)))
+    widths[4:7] = 1.15
+    seen = evidence(0.5 * widths[codes] * rng.standard_t(5, codes.size), codes, 40)
+    assert_array_equal(np.flatnonzero(seen.weights < 0.5), np.arange(4))
+    assert roc_auc_score(np.arange(40) < 7, -seen.weights) > 0.97
 
 
 def test_the_order_of_samples_and_the_names_of_groups_do_not_matter():

@@ -13,7 +13,7 @@ each as likely as the other, or bad groups are alike too: their log widths are n
 That takes more parameters and says more where it holds, as in scans, whose misplaced frames are all wider by about as much; but
 only bad groups with a mode of their own are another kind of groups, others are the tail of the good ones. A
 share of the groups is bad, and expectation maximisation over the groups finds it along with the rest. Some good groups have more
-bad responses than others, but far from a majority: a group with a few stray responses would else be nearest to a half bad one.
+bad responses than others, but far from a majority: a small group with a few stray ones would else be nearest to a half bad one.
 Where bad groups do not explain the residuals better than chance allows, all groups are good, and nothing at all changes in a fit;
 what the samples say of their groups is kept even so, as the probability of bad groups by Schwarz's criterion times that of each
 to be one of them.
@@ -49,6 +49,13 @@ class SharedOptions:
     stray: float = derived(
         0.1,
         "share of bad responses in a good group that has more of them than others: far from one half, unlike 0.2 or 0.3",
+    )
+    handful: float = derived(
+        5.0, "responses that may have strayed by accident: in groups of which a tenth is more, none have"
+    )
+    independent: float = derived(
+        400.0,
+        "responses of a group that count, at most: they tell its log width to half the distance of those that are compared",
     )
     strayed: float = derived(
         0.1, "largest part of the good groups that have so many: what more of them have is the rule"
@@ -194,6 +201,9 @@ def group_evidence(likelihoods: Array, sizes: Array, codes: Array, count: int, m
     if informed.sum() < SHARED.fewest:
         return None
     total = _refined(np.stack([np.bincount(codes, column, minlength=count) for column in likelihoods.T], axis=1))
+    # Large groups would tell their widths more closely than these are compared, and more surely than any noise model is true.
+    total *= np.minimum(SHARED.independent / np.maximum(responses, 1.0), 1.0)[:, np.newaxis]
+    total[responses * SHARED.stray > SHARED.handful, SHARED.fine_widths.size] = -np.inf
     relative = np.exp(total - total.max(axis=1, keepdims=True))
     unit = SHARED.gain * float(np.log(informed.sum()))
     fit, gain = max(
