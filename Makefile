@@ -31,7 +31,8 @@ demo: setup ## recover a picture from contaminated data, with a report to look a
 
 test: setup lint ## lint, types and tests
 	# One thread for each worker: together they use every core, and two threads each would wait for each other.
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+	# Workers begin with halves of the list, so that fixtures of a module are made once, and take from each other in the end.
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: setup
 	$(BIN)/ruff check .

@@ -1,9 +1,8 @@
 """The experiments behind the constants of ``robustphase.plan``.
 
-``python -m benchmarks.calibrate_plan --folder runs [--minutes 9] [--parts ...]`` runs what is missing and prints measured beside
-predicted figures; once all parts are complete they are written to docs/_generated/planning.md. Finished runs are kept in the
-folder, so it may be interrupted, or cut into parts with ``--minutes``. Gaussian noise throughout; one seed for each of the
-adversaries unless said.
+``python -m benchmarks calibrate_plan [--folder runs] [--minutes 9] [--parts ...]`` runs what is missing and prints measured
+beside predicted figures. Finished runs are kept in the folder, so it may be interrupted, or cut into parts with ``--minutes``.
+Gaussian noise throughout; one seed for each of the adversaries unless said.
 
 * ``efficiency``: no contamination. The error over the closed form for least squares.
 * ``contamination``: many samples per unknown. The excess of the error over the noise, in units of sε, of the worst adversary.
@@ -20,14 +19,13 @@ import sys
 import time
 import tracemalloc
 import warnings
-from argparse import ArgumentParser
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 import robustphase as rp
-from benchmarks.stamp import stamped
+from benchmarks.options import call
 from robustphase.experiments.compare import ComparisonInterrupted, compare
 from robustphase.experiments.comparison import Comparison
 from robustphase.experiments.plan import BYTES_PER_SAMPLE, PASSES, predicted_seconds, read_speed
@@ -40,18 +38,13 @@ from robustphase.experiments.theory import (
     samples_for_recovery,
 )
 
-PAGE = Path(__file__).parents[1] / "docs" / "_generated" / "planning.md"
 OURS = ["robustphase"]
 #: Samples per unknown that are tried, in this order.
 LADDER = (4, 6, 8, 10, 14, 20, 28, 40, 56, 80, 112, 160)
 
 
-said: list[str] = []
-
-
 def say(line: str) -> None:
     print(line, flush=True)
-    said.append(line)
 
 
 class Runs:
@@ -183,27 +176,16 @@ PARTS: dict[str, Callable[[Runs], None]] = {
 }
 
 
-def run(arguments: list[str] | None = None) -> None:
-    parser = ArgumentParser(description="Calibrate robustphase.plan.")
-    parser.add_argument("--folder", type=Path, required=True, help="where finished runs are kept")
-    parser.add_argument(
-        "--minutes", type=float, default=np.inf, help="stop after this time; the same command continues"
-    )
-    parser.add_argument("--parts", nargs="*", choices=list(PARTS), default=list(PARTS))
-    chosen = parser.parse_args(arguments)
-    runs = Runs(chosen.folder, chosen.minutes)
+def run(folder: Path = Path("build/plan"), minutes: float = np.inf, parts: tuple[str, ...] = tuple(PARTS)) -> None:
+    """Finished runs are kept in ``folder``; after ``minutes`` it stops, and the same command goes on."""
+    runs = Runs(folder, minutes)
     warnings.simplefilter("ignore")
     try:
-        for part in chosen.parts:
+        for part in parts:
             PARTS[part](runs)
     except ComparisonInterrupted:
         say("stopped for now; the same command continues")
-        return
-    if chosen.parts == list(PARTS):
-        PAGE.parent.mkdir(exist_ok=True)
-        PAGE.write_text(stamped("\n".join(["```text", *said, "```", ""])), encoding="utf-8")
-        print(f"written: {PAGE.name}")
 
 
 if __name__ == "__main__":
-    run(sys.argv[1:])
+    call(run, "calibrate_plan", sys.argv[1:])

@@ -1,6 +1,6 @@
 """All methods against all adversaries: who survives, how accurately, in what time.
 
-``python -m benchmarks.comparison [--runs runs.csv] [--seeds 2] [--minutes 9]`` writes docs/_generated/comparison.md. With
+``python -m benchmarks comparison [--runs runs.csv] [--seeds 1] [--minutes 9]`` writes docs/_generated/comparison.md. With
 ``--runs`` finished runs are kept, so it may be interrupted, or cut into parts with ``--minutes``; only what is missing is run.
 """
 
@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import sys
 import time
-from argparse import ArgumentParser
 from pathlib import Path
 
 import numpy as np
 
 import robustphase as rp
-from benchmarks.stamp import stamped
+from benchmarks.markdown import counted
+from benchmarks.options import call
+from benchmarks.render import publish
 from robustphase.experiments.compare import ComparisonInterrupted, compare
 from robustphase.experiments.comparison import Comparison, Group, table
 from robustphase.experiments.methods import OURS, known_methods
 from robustphase.formatting import short_number
 
-PAGE = Path(__file__).parents[1] / "docs" / "_generated" / "comparison.md"
+PAGE = "_generated/comparison.md"
 LEVELS = (0.05, 0.1, 0.2)
 
 
@@ -30,16 +31,16 @@ def page(comparison: Comparison, seeds: int) -> str:
     first = comparison.runs[0]
     return "\n".join(
         (
-            f"{attacks} adversaries and none at all, {seeds} seeds each, n = {first.n}, m = {first.m}, Student-t noise of "
-            f"σ = {first.noise_std:g}‖x*‖². Survived: relative error at most 0.25. Ratio: error over that of least squares "
-            "started at the truth and told which samples are clean. Time: processor time on one thread, over that of plain "
-            "Wirtinger flow in the same world. Median and worst ratio are over all runs, lost ones included.",
+            f"{attacks} adversaries and none at all, {counted(seeds, 'seed')} each, n = {first.n}, m = {first.m}, Student-t "
+            f"noise of σ = {first.noise_std:g}‖x*‖². Survived: relative error at most 0.25. Ratio: error over that of least "
+            "squares started at the truth and told which samples are clean. Time: processor time on one thread, over that of "
+            "plain Wirtinger flow in the same world. Median and worst ratio are over all runs, lost ones included.",
             "",
             comparison.markdown(),
             verdict(comparison),
             "",
-            f"Survivors of {seeds} runs at contamination {', '.join(f'{level:g}' for level in LEVELS)}; a tick where all "
-            "survive, bold where a rival has more survivors than ours:",
+            f"Survivors of {counted(seeds, 'run')} at contamination {', '.join(f'{level:g}' for level in LEVELS)}; a tick "
+            "where all survive, bold where a rival has more survivors than ours:",
             "",
             comparison.attack_table(),
         )
@@ -89,16 +90,11 @@ def hardest(comparison: Comparison, method: str = OURS[0], count: int = 10) -> s
     )
 
 
-def run(arguments: list[str] | None = None) -> None:
-    parser = ArgumentParser(description="Compare all methods under all adversaries.")
-    parser.add_argument("--runs", type=Path, help="a .csv file that keeps finished runs")
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument(
-        "--minutes", type=float, default=np.inf, help="stop after this time; the same command continues"
-    )
-    parser.add_argument("--methods", nargs="*", default=list(known_methods()))
-    chosen = parser.parse_args(arguments or [])
-    deadline = time.monotonic() + 60.0 * chosen.minutes
+def run(
+    seeds: int = 1, runs: str = "", minutes: float = np.inf, methods: tuple[str, ...] = tuple(known_methods())
+) -> None:
+    """Compare; ``runs`` is a .csv file that keeps finished runs, and after ``minutes`` it stops for the same command to go on."""
+    deadline = time.monotonic() + 60.0 * minutes
 
     def tick(done: int, total: int, text: str) -> None:
         if done % 20 == 0:
@@ -108,14 +104,13 @@ def run(arguments: list[str] | None = None) -> None:
 
     attacks = ["none", *rp.simulate.ADVERSARIES]
     try:
-        comparison = compare(chosen.methods, attacks, LEVELS, seeds=chosen.seeds, out=chosen.runs, progress=tick)
+        comparison = compare(methods, attacks, LEVELS, seeds=seeds, out=Path(runs) if runs else None, progress=tick)
     except ComparisonInterrupted as interrupt:
         print(interrupt)
         return
-    PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(stamped(page(comparison, chosen.seeds)), encoding="utf-8")
-    print(comparison.markdown(), verdict(comparison), hardest(comparison), f"written: {PAGE.name}", sep="\n\n")
+    publish(PAGE, page(comparison, seeds), seeds=[0, seeds])
+    print(comparison.markdown(), verdict(comparison), hardest(comparison), sep="\n\n")
 
 
 if __name__ == "__main__":
-    run(sys.argv[1:])
+    call(run, "comparison", sys.argv[1:])

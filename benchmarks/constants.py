@@ -1,8 +1,8 @@
 """What the engine's empirical constants are worth: each halved and doubled, on data that none was chosen on.
 
-``python -m benchmarks.constants [seeds]`` writes docs/_generated/constants.md: all constants with their kind and reason, and
-for every empirical one how many fits survive and what the worst ratio is when it is halved and doubled. With ``listing`` in
-place of the seeds nothing is measured, and the page has the list alone.
+``python -m benchmarks constants [--seeds 2]`` writes docs/_generated/constants.md: all constants with their kind and reason, and
+for every empirical one how many fits survive and what the worst ratio is when it is halved and doubled. ``python -m
+benchmarks.constants listing`` measures nothing: it writes the list anew below what was measured.
 
 The data are kept out of all tuning: attacks in the name of a second signal (:mod:`benchmarks.two_signals`) and four attacks
 made up here, none of which is in ``simulate``; sizes, noise levels and noise laws that no other benchmark uses.
@@ -13,14 +13,17 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+from collections.abc import Sequence
 from itertools import product
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
 
-from benchmarks.stamp import stamped
+from benchmarks.markdown import put_together
+from benchmarks.options import call
+from benchmarks.render import publish
+from benchmarks.store import DOCS, Row
 from robustphase import distance
 from robustphase.atomic import write_text
 from robustphase.constants import KINDS, Constant, constants, varied
@@ -29,7 +32,7 @@ from robustphase.recover import recover
 from robustphase.rows import MemoryRows
 from robustphase.validation import Samples
 
-PAGE = Path(__file__).parents[1] / "docs" / "_generated" / "constants.md"
+PAGE = "_generated/constants.md"
 #: Where the options of each stage live, in the order of the data flow.
 STAGES = (
     "likelihood.bad_responses.DENSITY",
@@ -56,6 +59,7 @@ STAGES = (
     "recover.contradiction.CONTRADICTION",
     "recover.second_opinion.OPINION",
     "recover.certificate.CERTIFICATE",
+    "recover.under_law.CENSORING",
     "recover.engine.ENGINE",
 )
 #: n, m, complex; contamination as done and as told; scale of the noise over the mean response; noise law.
@@ -125,17 +129,19 @@ def make_data(shape: Any, level: float, noise: Any, attack: str, seed: int) -> t
 
 
 def grid(seeds: int) -> list[tuple[Any, ...]]:
-    cases = product(SHAPES, LEVELS, NOISES, ATTACKS, range(seeds))
+    """All attacks at every shape; levels and noises in turn, so that each meets every attack and every shape."""
+    cases = product(range(seeds), enumerate(SHAPES), enumerate(ATTACKS))
     return [
-        (shape, *levels, noise, attack, SEED + index) for index, (shape, levels, noise, attack, _) in enumerate(cases)
+        (shape, *LEVELS[(i + k + seed) % len(LEVELS)], NOISES[(i + 2 * k + seed) % len(NOISES)], attack, SEED + index)
+        for index, (seed, (i, shape), (k, attack)) in enumerate(cases)
     ]
 
 
-def run(cases: list[tuple[Any, ...]], stage: str | None, changes: dict[str, Any]) -> Outcome:
+def fits(cases: list[tuple[Any, ...]], stage: str | None, changes: dict[str, Any]) -> Outcome:
     """All fits with some constants of one stage changed."""
     if stage is not None:
         with varied(_options(stage), **changes):
-            return run(cases, None, {})
+            return fits(cases, None, {})
     errors, ratios = [], []
     for shape, level, told, noise, attack, seed in cases:
         A, y, x, clean = make_data(shape, level, noise, attack, seed)
@@ -180,12 +186,12 @@ def table(seeds: int) -> str:
     jobs: list[tuple[str | None, dict[str, Any]]] = [(None, {})]
     for stage, constant in rows:
         jobs += [(stage, {constant.name: changed(constant.value, factor)}) for factor in (0.5, 2.0)]
-    outcomes = Parallel(n_jobs=-1)(delayed(run)(cases, *job) for job in jobs)
+    outcomes = Parallel(n_jobs=-1)(delayed(fits)(cases, *job) for job in jobs)
     usual = outcomes[0]
     lines = [
-        f"{len(cases)} fits in each cell: {len(SHAPES)} shapes × {len(LEVELS)} levels × {len(NOISES)} noises × "
-        f"{len(ATTACKS)} attacks × {seeds} seeds, none of which a constant was chosen on. As shipped: {usual.survived:.1%} "
-        f"survive (error ≤ {LOST}), median ratio to informed least squares {np.median(usual.ratios):.3f}, "
+        f"{len(cases)} fits in each cell: {len(SHAPES)} shapes × {len(ATTACKS)} attacks × {seeds} seeds, with "
+        f"{len(LEVELS)} levels and {len(NOISES)} noises in turn, none of which a constant was chosen on. As shipped: "
+        f"{usual.survived:.1%} survive (error ≤ {LOST}), median ratio to informed least squares {np.median(usual.ratios):.3f}, "
         f"worst {usual.worst:.2f}.\n",
         "| constant | value | halved: survive, median change, worst | doubled: survive, median change, worst | reason |",
         "|---|---|---|---|---|",
@@ -209,11 +215,24 @@ def listing() -> str:
     return "\n".join(lines) + "\n"
 
 
+def render(page: str, rows: Sequence[Row]) -> str:
+    """What was measured, above the list of the present code."""
+    return put_together(rows) + "\n" + listing()
+
+
+def write_listing() -> None:
+    """Write the list anew; what was measured stands above it, and stays."""
+    file = DOCS / PAGE
+    above = re.split(r"^\d+ constants: ", file.read_text("utf-8"), maxsplit=1, flags=re.MULTILINE)[0]
+    write_text(file, above + listing())
+
+
+def run(seeds: int = 2) -> None:
+    publish(PAGE, table(seeds), seeds=[SEED, seeds])
+
+
 if __name__ == "__main__":
     if sys.argv[1:] == ["listing"]:
-        # What was measured stands above the list, and stays.
-        page = re.split(r"^\d+ constants: ", PAGE.read_text("utf-8"), maxsplit=1, flags=re.MULTILINE)[0] + listing()
+        write_listing()
     else:
-        page = stamped(table(int(sys.argv[1]) if len(sys.argv) > 1 else 1) + "\n" + listing())
-    write_text(PAGE, page)
-    print(page)
+        call(run, "constants", sys.argv[1:])

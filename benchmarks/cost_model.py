@@ -1,4 +1,4 @@
-"""The cost model of docs/performance.md against runs: ``python -m benchmarks.cost_model``.
+"""The cost model of docs/performance.md against runs: ``python -m benchmarks cost_model``.
 
 The seconds that every stage takes for a pass and a gigabyte are read off one fit in memory. Fits of other sizes, and one on a
 Dask cluster of two worker processes, are then predicted from the passes they make, the bytes these read, and for the cluster
@@ -7,19 +7,19 @@ the overhead of a pass; beside each prediction stands what was measured. Writes 
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
 import robustphase as rp
-from benchmarks.stamp import stamped
-from robustphase.atomic import write_text
+from benchmarks.options import call
+from benchmarks.render import publish
 from robustphase.rows import DaskRows, MemoryRows, RowSource, project
 from robustphase.simulate import World, make_world
 
-PAGE = Path(__file__).parents[1] / "docs" / "_generated" / "cost_model.md"
+PAGE = "_generated/cost_model.md"
 #: Unknowns and samples: of the fit that sets the prices, and of the predicted ones.
 PRICED, PREDICTED = (500, 20000), ((100, 20000), (200, 100000), (1000, 40000), (500, 80000), (2000, 30000))
 ON_CLUSTER = (500, 40000)
@@ -95,7 +95,7 @@ def run() -> None:
         print(lines[-1], flush=True)
     lines.append(on_cluster(prices))
     print("\n".join(lines))
-    write_text(PAGE, stamped("\n".join(lines) + "\n"))
+    publish(PAGE, "\n".join(lines) + "\n", seeds=[0, 1])
 
 
 def on_cluster(prices: dict[str, float]) -> str:
@@ -118,4 +118,4 @@ def on_cluster(prices: dict[str, float]) -> str:
 
 
 if __name__ == "__main__":
-    run()
+    call(run, "cost_model", sys.argv[1:])

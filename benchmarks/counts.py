@@ -1,7 +1,7 @@
 """Photon counts and cameras: how far the errors lie above those of maximum likelihood that is told everything.
 
-``python -m benchmarks.counts [seeds] [table ...] [real | complex]`` measures and writes docs/_generated/counts_*.md, one page for
-each table and field. Tables:
+``python -m benchmarks counts [--seeds 3] [--tables clean bad ...] [--fields real]`` measures and writes
+docs/_generated/counts_*.md, one page for each table and field. Tables:
 
 - ``clean``: Poisson counts with a tenth of dark ones, unknown; error over that of Poisson maximum likelihood from the truth,
   beside the Cramér–Rao bound and the methods of the literature;
@@ -19,19 +19,19 @@ from __future__ import annotations
 
 import sys
 import warnings
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy.optimize import minimize
 from scipy.special import log_ndtr
 from sklearn.exceptions import ConvergenceWarning
 
 import robustphase as rp
-from benchmarks.stamp import stamped
-from robustphase.atomic import write_text
+from benchmarks.markdown import line, table
+from benchmarks.options import call
+from benchmarks.render import publish
 
-PAGES = Path(__file__).parents[1] / "docs" / "_generated"
 COUNTS = (0.1, 0.25, 1.0, 4.0, 25.0, 200.0)
 SIZES = {"real": (50, 3000), "complex": (40, 4000)}
 DARK = 0.1
@@ -134,14 +134,6 @@ def replaced(world: rp.simulate.World, share: float, seed: int) -> tuple[rp.simu
     return rp.simulate.World(**{**vars(world), "y": y, "touched": bad}), bad
 
 
-def row(cells: list[object]) -> str:
-    return "| " + " | ".join(f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in cells) + " |"
-
-
-def table(head: list[str], rows: list[list[object]]) -> str:
-    return "\n".join([row(list(head)), row(["---"] * len(head)), *map(row, rows)]) + "\n"
-
-
 def ratios(found: list[float]) -> str:
     return f"{np.median(found):.2f} / {np.max(found):.2f}"
 
@@ -174,7 +166,7 @@ def clean_table(seeds: int, field: str) -> str:
             + [ratios(errors[name]) for name in ("poisson", "auto", "fisher", "plain", "truncated")]
             + [f"{kinds.count('poisson')} of {seeds}"]
         )
-        print(row(rows[-1]), flush=True)
+        print(line(rows[-1]), flush=True)
     head = ["field", "mean count", "Cramér–Rao", "maximum likelihood", '`noise="poisson"`', '`"auto"`']
     head += ["WF, Fisher step, told the dark count", "WF", "truncated WF", "found to be counts"]
     return table(head, rows)
@@ -196,7 +188,7 @@ def bad_table(seeds: int, field: str) -> str:
                     values.append(error(fitted(world, noise=noise).signal_, world) / best)
             cells += [ratios(values) for values in found.values()]
         rows.append(cells)
-        print(row(cells), flush=True)
+        print(line(cells), flush=True)
     head = [
         "field",
         "mean count",
@@ -228,7 +220,7 @@ def attack_table(seeds: int, field: str) -> str:
         worst = sorted(found, key=lambda name: -max(found[name]))[:3]
         named = ", ".join(f"{name} {max(found[name]):.2f} (error {absolute[name]:.2f})" for name in worst)
         rows.append([field, count, f"{np.median(everything):.2f}", f"{np.mean(everything > 1.4):.0%}", named])
-        print(row(rows[-1]), flush=True)
+        print(line(rows[-1]), flush=True)
     return table(["field", "mean count", "median", "above 1.4", "worst"], rows)
 
 
@@ -252,7 +244,7 @@ def camera_table(seeds: int, field: str) -> str:
         told = f"{shot:.2f}, {read:.1f}, {offset:.1f}"
         share, time = f"{saturated:.0%}", f"{np.median(seconds):.1f} s"
         rows.append([field, share, float(np.median(best_errors)), ratios(found), ratios(additive), told, time])
-        print(row(rows[-1]), flush=True)
+        print(line(rows[-1]), flush=True)
     head = ["field", "saturated", "reference", "ours", "additive, not told of the ceiling"]
     head += ["gain, read noise, offset found", "time"]
     return table(head, rows)
@@ -275,7 +267,7 @@ def interval_table(seeds: int, field: str) -> str:
             true.append(np.linalg.norm(gap) / world.norm)
         share = float(np.mean(inside))
         rows.append([count, f"{share:.1%} of {np.size(inside)}", float(np.median(stated)), float(np.median(true))])
-        print(row(rows[-1]), flush=True)
+        print(line(rows[-1]), flush=True)
     return table(["mean count", "inside 95% intervals", "error stated", "error made"], rows)
 
 
@@ -288,21 +280,28 @@ TABLES = {
 }
 
 
-#: Standard errors are for real signals.
-REAL_ONLY = ("errors",)
+#: Fields of each table: standard errors are for real signals, and adversaries of complex ones take long.
+FIELDS = {name: ("real",) if name in ("errors", "attacks") else tuple(SIZES) for name in TABLES}
 
 
-def run(seeds: int = 10, names: tuple[str, ...] = tuple(TABLES), fields: tuple[str, ...] = tuple(SIZES)) -> None:
-    for name in names:
-        for field in fields:
-            if field == "real" or name not in REAL_ONLY:
-                print(f"\n{name}, {field}, {seeds} seeds", flush=True)
-                text = f"{seeds} seeds; median / worst.\n\n{TABLES[name](seeds, field)}"
-                write_text(PAGES / f"counts_{name}_{field}.md", stamped(text))
+def written(name: str, field: str, seeds: int) -> str:
+    print(f"\n{name}, {field}, {seeds} seeds", flush=True)
+    return f"{seeds} seeds; median / worst.\n\n{TABLES[name](seeds, field)}"
+
+
+def run(
+    seeds: int = 3, tables: tuple[str, ...] = tuple(TABLES), fields: tuple[str, ...] = tuple(SIZES), jobs: int = 2
+) -> None:
+    asked = [(name, field) for name in tables for field in fields if field in FIELDS[name]]
+    pages = Parallel(n_jobs=jobs)(delayed(written)(*one, _seeds(one[0], seeds)) for one in asked)
+    for (name, field), text in zip(asked, pages, strict=True):
+        publish(f"_generated/counts_{name}_{field}.md", text, seeds=[0, _seeds(name, seeds)])
+
+
+def _seeds(name: str, seeds: int) -> int:
+    """One seed is enough for all adversaries; coverage is a share of many entries, which a few more seeds cost little."""
+    return {"attacks": max(1, seeds // 3), "errors": 2 * seeds}.get(name, seeds)
 
 
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    count = int(arguments.pop(0)) if arguments and arguments[0].isdigit() else 10
-    chosen = tuple(argument for argument in arguments if argument in SIZES)
-    run(count, tuple(argument for argument in arguments if argument in TABLES) or tuple(TABLES), chosen or tuple(SIZES))
+    call(run, "counts", sys.argv[1:])

@@ -1,28 +1,28 @@
 """The performance dashboard: ``python -m benchmarks dashboard``, part of ``make bench``.
 
-All ratios are of times measured by turns in one run. The figures go to docs/_generated/performance.md and performance.json, the
-picture to docs/_static/performance.svg, and one line to benchmarks/history.jsonl, so that a slower commit shows;
-``python -m benchmarks.dashboard --compare`` prints how the last line differs from the one before.
+All ratios are of times measured by turns in one run. The figures go to docs/_generated/performance.md and the picture to
+docs/_static/performance.svg; the figures of earlier runs stay in the store, so that a slower commit shows: on the page, and in
+``python -m benchmarks history dashboard``.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import platform
 import sys
 import time
-from datetime import UTC, datetime
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy.optimize import least_squares
 
 import robustphase as rp
+from benchmarks.costs import plain_wirtinger_flow
+from benchmarks.history import history_table
+from benchmarks.markdown import table
 from benchmarks.naive import robust_step
-from benchmarks.recovery import plain_wirtinger_flow
-from benchmarks.stamp import COMMIT, stamped
+from benchmarks.options import call
+from benchmarks.render import publish_rows
+from benchmarks.store import DOCS, Row, keep_figures, keep_picture, stored
 from benchmarks.timing import peak_extra_bytes, ratio, slope, time_by_turns
 from robustphase.atomic import write_text
 from robustphase.baselines import METHODS
@@ -32,13 +32,10 @@ from robustphase.report.charts import Series, line_chart, standalone_svg
 from robustphase.rows import MemoryRows, project
 from robustphase.simulate import World, make_world
 
-ROOT = Path(__file__).parents[1]
-HISTORY = Path(__file__).with_name("history.jsonl")
+PAGE, PICTURE = "_generated/performance.md", "_static/performance.svg"
 N, M, LEVEL = 500, 20000, 0.1
 #: Sizes of the growth: samples at n = 500, unknowns at m = 20000.
 SAMPLES, UNKNOWNS, SAMPLES_FOR_UNKNOWNS = (10000, 20000, 40000), (100, 200, 500, 1000, 2000), 20000
-#: Ratios that must not become worse by a quarter from one run to the next.
-WATCHED = ("over plain Wirtinger flow", "the same, best rounds")
 #: Steps of Algorithm 2 at σ = 0.5‖x*‖² (Remark 3.5); of the naive implementation one is measured.
 PAPER_STEPS = iterations_for(2.0)
 
@@ -78,7 +75,7 @@ def run() -> None:
     figures["naive implementation of the paper over ours, at least"] = naive_seconds(bad) / figures["seconds"]
     figures |= complex_figures()
     figures |= growth()
-    publish(figures)
+    published(figures)
 
 
 def cauchy_seconds(world: World) -> float:
@@ -151,21 +148,12 @@ def growth() -> dict[str, Any]:
     return found
 
 
-def publish(figures: dict[str, Any]) -> None:
+def published(figures: dict[str, Any]) -> None:
     """Print, and write the page, the picture and the history."""
-    head = {
-        "when": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "commit": COMMIT,
-        "version": rp.__version__,
-        "cores": os.cpu_count(),
-        "processor": platform.machine(),
-    }
-    plain = {name: value for name, value in figures.items() if np.isscalar(value)}
-    lines = [f"n={N}, m={M}, ε={LEVEL} unless said, {head['cores']} cores.", ""]
-    lines += ["| figure | value |", "|---|---|", *(f"| {name} | {value:.3g} |" for name, value in plain.items())]
-    print("\n".join(lines))
-    write_text(ROOT / "docs/_generated/performance.md", stamped("\n".join(lines) + "\n"))
-    write_text(ROOT / "docs/_generated/performance.json", json.dumps(head | figures, indent=1) + "\n")
+    plain = {name: float(value) for name, value in figures.items() if np.isscalar(value)}
+    print(*(f"{name}: {value:.3g}" for name, value in plain.items()), sep="\n")
+    keep_figures("dashboard", plain)
+    publish_rows(PAGE, [{"seeds": [0, 1], "name": name, "value": value} for name, value in plain.items()])
     series = [
         Series(words, np.array(figures["sizes n"]), np.array(figures["times n"][name], dtype=float), style="both")
         for name, words in (("ours", "robustphase under attack"), ("plain", "plain Wirtinger flow"))
@@ -178,26 +166,16 @@ def publish(figures: dict[str, Any]) -> None:
         log_x=True,
         log_y=True,
     )
-    write_text(ROOT / "docs/_static/performance.svg", standalone_svg(chart))
-    with open(HISTORY, "a", encoding="utf-8") as history:
-        history.write(json.dumps(head | plain) + "\n")
+    write_text(DOCS / PICTURE, standalone_svg(chart))
+    keep_picture("dashboard", PICTURE)
 
 
-def compare() -> None:
-    """How the last run differs from the one before; exits with 1 if a ratio became worse by more than a quarter."""
-    runs = [json.loads(line) for line in HISTORY.read_text("utf-8").splitlines()]
-    if len(runs) < 2:
-        sys.exit(f"{HISTORY.name} holds {len(runs)} run; two are needed. Run `python -m benchmarks dashboard` first.")
-    before, after = runs[-2:]
-    slower = False
-    for name in sorted(before.keys() & after.keys()):
-        if isinstance(after[name], float) and before[name]:
-            # Times over those of plain Wirtinger flow are what can be compared between machines.
-            worse = name in WATCHED and after[name] > 1.25 * before[name]
-            slower |= worse
-            print(f"{name}: {before[name]:.3g} -> {after[name]:.3g}{'  SLOWER' if worse else ''}")
-    sys.exit(int(slower))
+def render(page: str, rows: Sequence[Row]) -> str:
+    """The figures of the last run, and those that are watched of the runs before."""
+    words = f"n={N}, m={M}, ε={LEVEL} unless said, {rows[0]['machine']['cores']} cores."
+    now = table(["figure", "value"], [(row["name"], row["value"]) for row in rows])
+    return f"{words}\n\n{now}\nThe last runs, each with its own engine:\n\n{history_table(stored('dashboard'))}"
 
 
 if __name__ == "__main__":
-    compare() if "--compare" in sys.argv else run()
+    call(run, "dashboard", sys.argv[1:])

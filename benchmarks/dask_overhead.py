@@ -1,4 +1,4 @@
-"""What a pass over a Dask array costs beyond its arithmetic: ``python -m benchmarks.dask_overhead``.
+"""What a pass over a Dask array costs beyond its arithmetic: ``python -m benchmarks dask_overhead``.
 
 1000 blocks on two worker processes of this machine. By turns: a pass over the same rows in memory, with as many threads as there
 are workers, and the pass on the cluster; the difference is the overhead. Three passes, by what travels: only a vector;
@@ -12,17 +12,23 @@ For comparison, the same product as an expression of Dask arrays, which makes no
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
+from time import perf_counter
 
 import numpy as np
 
+from benchmarks.markdown import table
+from benchmarks.options import call
+from benchmarks.render import publish
 from benchmarks.timing import time_by_turns
 from robustphase.rows import DaskRows, MemoryRows, RowSource, project, squared_loss_gradient
 from robustphase.rows.source import Parts
 
 WORKERS, BLOCKS, ROWS, COLUMNS = 2, 1000, 100, 200
+ROUNDS = 11
 #: Passes between two looks at the scheduler, and how many looks follow the first.
-MANY, LOOKS = 200, 5
+MANY, LOOKS = 100, 3
 
 
 def scheduler_state(dask_scheduler: object) -> dict[str, float]:
@@ -50,7 +56,7 @@ def run() -> None:
     import dask.array as da
     from distributed import Client, LocalCluster
 
-    m = BLOCKS * ROWS
+    busy, m = os.getloadavg()[0], BLOCKS * ROWS
     rng = np.random.default_rng(0)
     A, y, vector = rng.standard_normal((m, COLUMNS)), rng.standard_normal(m) ** 2, rng.standard_normal(COLUMNS)
     here = MemoryRows(A, threads=WORKERS)
@@ -73,23 +79,20 @@ def run() -> None:
 
         kinds: dict[str, Callable[[RowSource], object]] = {
             "a vector": lambda source: only_a_vector(source, vector),
-            "per-sample results": lambda source: project(source, vector),
-            "per-sample arrays, seen before": lambda source: source.reduce(
+            "per-sample results, 0.8 MB": lambda source: project(source, vector),
+            "per-sample arrays that the workers know": lambda source: source.reduce(
                 lambda block, w: Parts(sums=(np.dot(w, block),)), (y,)
             ),
-            "per-sample arrays, new": fresh,
+            "new per-sample arrays, 0.8 MB in and out": fresh,
         }
-        print(
-            f"{BLOCKS} blocks of {ROWS} x {COLUMNS}, {WORKERS} worker processes; milliseconds per pass, median (least)"
-        )
-        print(f"{os.cpu_count()} cores, {os.getloadavg()[0]:.1f} processes running on average in the last minute")
-        print(f"{'what travels':32s} {'in memory':>16s} {'on the cluster':>16s} {'overhead':>16s}")
+        rows: list[list[object]] = []
         for name, work in kinds.items():
-            seconds = time_by_turns({"here": lambda: work(here), "there": lambda: work(there)}, rounds=21)  # noqa: B023
+            seconds = time_by_turns({"here": lambda: work(here), "there": lambda: work(there)}, rounds=ROUNDS)  # noqa: B023
             ms = {place: (1e3 * np.median(values), 1e3 * values.min()) for place, values in seconds.items()}
             beyond = (ms["there"][0] - ms["here"][0], ms["there"][1] - ms["here"][1])
-            cells = [f"{middle:8.1f} ({least:5.1f})" for middle, least in (ms["here"], ms["there"], beyond)]
-            print(f"{name:32s} {cells[0]:>16s} {cells[1]:>16s} {cells[2]:>16s}", flush=True)
+            cells = [f"{middle:.1f} ({least:.1f})" for middle, least in (ms["here"], ms["there"], beyond)]
+            rows.append([name, *cells])
+            print(rows[-1], flush=True)
 
         only_a_vector(there, vector)
         looks = [client.run_on_scheduler(scheduler_state)]
@@ -98,16 +101,27 @@ def run() -> None:
                 project(there, vector)
             looks.append(client.run_on_scheduler(scheduler_state))
         each = (looks[-1]["transitions"] - looks[0]["transitions"]) / (LOOKS * MANY)
-        print(
-            f"{each:.1f} transitions of tasks per pass in the scheduler; before and after each {MANY} passes it holds"
-        )
-        for what in ("tasks", "groups", "MB"):
-            print(f"  {what:7s}" + "".join(f"{look[what]:8.1f}" for look in looks))
 
         persisted = array.persist()
-        expression = time_by_turns({"expression": lambda: (persisted.T @ (persisted @ vector)).compute()}, rounds=3)
-        print(f"as an expression of Dask arrays: {1e3 * np.median(expression['expression']):.0f} ms per pass")
+        begin = perf_counter()
+        (persisted.T @ (persisted @ vector)).compute()
+        expression = perf_counter() - begin
+    rows.append(["(the whole pass, as an expression of Dask arrays)", "", f"{1e3 * expression:.0f}", ""])
+    held = [[what, *(f"{look[what]:.1f}" for look in looks)] for what in ("tasks", "groups", "MB")]
+    text = "\n".join(
+        (
+            f"{BLOCKS} blocks of {ROWS} × {COLUMNS} on {WORKERS} worker processes and {os.cpu_count()} cores, with "
+            f"{busy:.0f} processes running on average in the minute before; milliseconds per pass, median (least) of {ROUNDS}.",
+            "",
+            table(["what travels", "in memory", "on the cluster", "overhead"], rows),
+            f"{each:.1f} transitions of tasks per pass in the scheduler. What it holds, before and after each {MANY} passes:",
+            "",
+            table(["", "before", *(f"after {MANY * (k + 1)}" for k in range(LOOKS))], held),
+        )
+    )
+    print(text)
+    publish("_generated/dask_overhead.md", text, seeds=[0, 1])
 
 
 if __name__ == "__main__":
-    run()
+    call(run, "dask_overhead", sys.argv[1:])

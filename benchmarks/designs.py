@@ -1,23 +1,25 @@
 """Designs as instruments show them: what still works, by default.
 
-``python -m benchmarks.designs`` fits worlds of every design, with real and with complex signals, under adversaries, told the
+``python -m benchmarks designs`` fits worlds of every design, with real and with complex signals, under adversaries, told the
 contamination and not, and writes docs/_generated/designs.md; then what few distinct values do to concentrated signals, in
 docs/_generated/concentrated.md. ``--attacks all`` takes every adversary, ``--designs`` and ``--fields`` some of the designs.
 """
 
 from __future__ import annotations
 
-import argparse
+import os
+import sys
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed
 
 import robustphase as rp
-from benchmarks.stamp import stamped
-from robustphase.atomic import write_text
+from benchmarks.markdown import counted
+from benchmarks.options import call
+from benchmarks.render import publish
 from robustphase.experiments.oracle import oracle_least_squares
 from robustphase.simulate import Design
 
@@ -40,7 +42,6 @@ ATTACKS = (
     "gradient_push",
     "mimic",
 )
-PAGES = Path(__file__).parents[1] / "docs" / "_generated"
 DESIGNS: dict[str, Design] = {
     **{name: design for name, design in rp.simulate.DESIGNS.items() if name != "gaussian"},
     "on_off, duty 0.1": rp.simulate.on_off(0.1),
@@ -66,6 +67,11 @@ def one_run(design: Design, field: str, attack: str, level: float, told: bool, s
     return fitted(world.A, world.y, world.truth, world.clean, level if told else "auto", field)
 
 
+def one_named(name: str, *key: Any) -> Run:
+    """A run of a design by its name: designs hold functions, which do not travel to other processes."""
+    return one_run(DESIGNS[name], *key)
+
+
 def fitted(A: np.ndarray, y: np.ndarray, truth: np.ndarray, clean: np.ndarray, level: float | str, field: str) -> Run:
     paired = field == "complex" and not np.iscomplexobj(A)
     with warnings.catch_warnings():
@@ -81,12 +87,13 @@ def table(names: list[str], fields: tuple[str, ...], attacks: tuple[str, ...], s
     yield "| design | signal | found | median ratio | worst ratio | worst by | error above certificate | found, not converged |"
     yield "|---" * 8 + "|"
     everything: list[Run] = []
+    pool = Parallel(n_jobs=os.cpu_count())
     for name in names:
         for field in fields:
             if field == "real" and DESIGNS[name].rows == "complex":
                 continue
             keys = [(a, e, t, s) for a in attacks for e in LEVELS for t in (True, False) for s in seeds]
-            runs = [one_run(DESIGNS[name], field, *key) for key in keys]
+            runs = pool(delayed(one_named)(name, field, *key) for key in keys)
             everything += runs
             worst = int(np.argmax([run.ratio for run in runs]))
             attack, level, told, _ = keys[worst]
@@ -139,30 +146,30 @@ def _three_levels(m: int, n: int, rng: np.random.Generator) -> np.ndarray:
     return np.sqrt(3.0) * rng.choice([-1.0, 0.0, 1.0], (m, n), p=[1 / 6, 2 / 3, 1 / 6])
 
 
-def _written(page: str, lines: Iterator[str]) -> None:
+def _written(lines: Iterator[str]) -> str:
     found = []
     for line in lines:
         found.append(line)
         print(line, flush=True)
-    if page:
-        write_text(PAGES / page, stamped("\n".join(found) + "\n"))
+    return "\n".join(found) + "\n"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--designs", nargs="*", choices=list(DESIGNS), help="only these; nothing is written then")
-    parser.add_argument("--fields", nargs="*", default=("real", "complex"))
-    parser.add_argument("--attacks", nargs="*", default=ATTACKS, help='names, or "all"')
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--first-seed", type=int, default=600)
-    asked = parser.parse_args()
-    attacks = ("none", *rp.simulate.ADVERSARIES) if list(asked.attacks) == ["all"] else tuple(asked.attacks)
-    seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
-    lines = table(asked.designs or list(DESIGNS), tuple(asked.fields), attacks, seeds)
-    _written("" if asked.designs else "designs.md", lines)
-    if not asked.designs:
-        _written("concentrated.md", concentrated())
+def run(
+    seeds: int = 1,
+    first_seed: int = 600,
+    attacks: tuple[str, ...] = ATTACKS,
+    designs: tuple[str, ...] = tuple(DESIGNS),
+    fields: tuple[str, ...] = ("real", "complex"),
+) -> None:
+    """``--attacks all`` takes every adversary; with some of the designs nothing is written."""
+    chosen = ("none", *rp.simulate.ADVERSARIES) if attacks == ("all",) else attacks
+    range_ = range(first_seed, first_seed + seeds)
+    words = f"{len(chosen)} attacks at {' and '.join(map(str, LEVELS))}, told and not, {counted(seeds, 'seed')}"
+    text = f"{words} from {first_seed} on.\n\n" + _written(table(list(designs), fields, chosen, range_))
+    if designs == tuple(DESIGNS):
+        publish("_generated/designs.md", text, seeds=[first_seed, seeds])
+        publish("_generated/concentrated.md", _written(concentrated()), seeds=[600, 3])
 
 
 if __name__ == "__main__":
-    main()
+    call(run, "designs", sys.argv[1:])

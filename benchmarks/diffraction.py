@@ -1,8 +1,8 @@
 """Coded diffraction at 256 x 256 with 5 % of the detector readings replaced: error, clean-data error, time, and the picture.
 
-``python -m benchmarks.diffraction [side] [masks]`` prints the table; at the full size it also writes
-docs/_generated/diffraction.md and docs/_static/diffraction.png. ``python -m benchmarks.diffraction masks`` measures how many
-masks it takes, on small pictures, and writes docs/_generated/diffraction_masks.md.
+``python -m benchmarks diffraction [--side 256] [--masks 12]`` prints the table; at the full size it also writes
+docs/_generated/diffraction.md and docs/_static/diffraction.png, and measures how many masks it takes, on small pictures, for
+docs/_generated/diffraction_masks.md.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import resource
 import sys
 import warnings
-from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
@@ -20,8 +19,10 @@ from scipy.sparse.linalg import LinearOperator
 from sklearn.exceptions import ConvergenceWarning
 
 import robustphase as rp
+from benchmarks.options import call
 from benchmarks.pictures import encode_png, grey_levels
-from benchmarks.stamp import stamped
+from benchmarks.render import publish
+from benchmarks.store import DOCS, keep_picture
 from robustphase.cli.demo_data import grin, sailing_boat
 
 SIDE, MASKS, SEED = 256, 12, 7000
@@ -31,7 +32,7 @@ JUNK, HIGHEST, NOISE = 0.05, 20.0, 0.2
 #: Phase of the object where the hidden face is brightest.
 DEEPEST = 1.5
 GAP = 12
-DOCS = Path(__file__).parents[1] / "docs"
+PICTURE = "_static/diffraction.png"
 
 
 class Scene(NamedTuple):
@@ -152,18 +153,18 @@ def few_masks(side: int = 32, seeds: int = 6) -> None:
             cells = (f"{np.median(part):.4f} (worst {part.max():.4f})" for part in (spoilt, intact))
             lines.append(f"| {masks} | {noise:g} | {' | '.join(cells)} | {settled} of {seeds} |")
             print(lines[-1], flush=True)
-    (DOCS / "_generated" / "diffraction_masks.md").write_text(stamped("\n".join(lines) + "\n"), encoding="utf-8")
+    publish("_generated/diffraction_masks.md", "\n".join(lines) + "\n", seeds=[SEED + 1, seeds])
 
 
-def main(side: int = SIDE, masks: int = MASKS) -> None:
+def run(side: int = SIDE, masks: int = MASKS, seeds: int = 3) -> None:
+    """The picture, and then how many masks it takes; at other sizes the picture alone, and nothing is written."""
     lines, pictures = measure(side, masks)
     if (side, masks) == (SIDE, MASKS):
-        (DOCS / "_generated" / "diffraction.md").write_text(stamped("\n".join(lines) + "\n"), encoding="utf-8")
-        (DOCS / "_static" / "diffraction.png").write_bytes(panel(pictures))
+        publish("_generated/diffraction.md", "\n".join(lines) + "\n", seeds=[SEED, 1])
+        (DOCS / PICTURE).write_bytes(panel(pictures))
+        keep_picture("diffraction", PICTURE)
+        few_masks(seeds=seeds)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["masks"]:
-        few_masks()
-    else:
-        main(*map(int, sys.argv[1:3]))
+    call(run, "diffraction", sys.argv[1:])

@@ -1,4 +1,4 @@
-"""Fits of data on disk against the time it takes to read the data: ``python -m benchmarks.disk [n m] [--only KIND] [--big]``.
+"""Fits of data on disk against the time it takes to read the data: ``python -m benchmarks disk [--kinds .h5] [--big]``.
 
 For every kind of file: seconds of one pure reading (4 MiB at a time, nothing computed), with the page cache of the file dropped
 and with the file in the cache; seconds of one pass through the row source; then a fit, with its passes, and the ratio of its time
@@ -7,13 +7,12 @@ to that of reading the file as many times. Fits are made as the data comes, so s
 ``--big`` is the experiment with more data than memory: 8 GB (n=1000, m=1000000) and a process that may have 1 GB. The limit
 is ``RLIMIT_DATA``, which counts all memory that a process can write to; the page cache, which it does not count, is taken away
 twice a second, so that every pass reads from the disk. The kernel's own count of bytes read from storage shows that it did.
-Where control groups are at hand, ``systemd-run --user --scope -p MemoryMax=1G python -m benchmarks.disk --big`` limits the
+Where control groups are at hand, ``systemd-run --user --scope -p MemoryMax=1G python -m benchmarks disk --big`` limits the
 cache too.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import resource
@@ -30,12 +29,15 @@ from threading import Event, Thread
 import numpy as np
 
 import robustphase as rp
+from benchmarks.options import call
 from robustphase.files import available_memory, memory_needed, open_samples, save_samples
 from robustphase.formatting import in_bytes
 from robustphase.rows import MemoryRows, project
 from robustphase.rows.blocked import BlockedRows
 
 KINDS = (".npz", ".h5", ".zarr", ".parquet")
+#: Where large files are written unless told.
+TEMPORARY = Path(tempfile.gettempdir())
 #: Rows that are made together, from a seed of their own, so that any range of them can be made again.
 TOGETHER = 1000
 CONTAMINATION = 0.1
@@ -187,7 +189,7 @@ def beyond_memory(n: int, m: int, kind: str, limit: int, folder: Path, *, keep_c
         drop_cache(path)
         if not keep_cache:
             Thread(target=_forget, args=(path, done), daemon=True).start()
-        command = [sys.executable, "-m", "benchmarks.disk", "--child", str(path), "--limit", str(limit)]
+        command = [sys.executable, "-m", "benchmarks.disk", "--child", str(path), str(limit)]
         # Every thread of glibc's malloc keeps memory of its own in store; one store is enough here.
         environment = {**os.environ, "MALLOC_ARENA_MAX": "1"}
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
@@ -224,31 +226,25 @@ def _forget(path: Path, done: Event) -> None:
             drop_cache(path)
 
 
-def run() -> None:
-    compare(200, 50_000, KINDS)
-
-
-def main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.disk", description="Fits of data on disk.")
-    parser.add_argument("n", type=int, nargs="?", help="unknowns (default: 200; with --big 1000)")
-    parser.add_argument("m", type=int, nargs="?", help="samples (default: 50000; with --big 1000000)")
-    parser.add_argument("--only", choices=KINDS, help="one kind of file (with --big .npz unless given)")
-    parser.add_argument("--big", action="store_true", help="more data than memory")
-    parser.add_argument(
-        "--limit", type=float, default=1e9, help="bytes that the process of --big may have (default: 1e9)"
-    )
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="where --big writes its file")
-    parser.add_argument("--keep-cache", action="store_true", help="with --big: let the system cache the file")
-    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
-    chosen = parser.parse_args(arguments)
-    if chosen.child:
-        child(chosen.child, int(chosen.limit))
-    elif chosen.big:
-        n, m = chosen.n or 1000, chosen.m or 1_000_000
-        beyond_memory(n, m, chosen.only or ".npz", int(chosen.limit), chosen.folder, keep_cache=chosen.keep_cache)
+def run(
+    n: int = 200,
+    m: int = 50_000,
+    kinds: tuple[str, ...] = KINDS,
+    big: bool = False,
+    limit: float = 1e9,
+    folder: Path = TEMPORARY,
+    keep_cache: bool = False,
+) -> None:
+    """All kinds of files; or, ``big``, one with more data than the ``limit`` of bytes that its process may have."""
+    if big:
+        sizes = (1000, 1_000_000) if (n, m) == (200, 50_000) else (n, m)
+        beyond_memory(*sizes, kinds[0], int(limit), folder, keep_cache=keep_cache)
     else:
-        compare(chosen.n or 200, chosen.m or 50_000, (chosen.only,) if chosen.only else KINDS)
+        compare(n, m, kinds)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    if sys.argv[1:2] == ["--child"]:
+        child(Path(sys.argv[2]), int(sys.argv[3]))
+    else:
+        call(run, "disk", sys.argv[1:])

@@ -1,23 +1,23 @@
 """How the error falls with the number of samples: like one over its root, as far as one looks.
 
-``python -m benchmarks.large_samples [seeds] [most]`` writes docs/_generated/large_samples.md and
+``python -m benchmarks large_samples [--seeds 2] [--most 1e6]`` writes docs/_generated/large_samples.md and
 docs/_static/large_samples.svg: n = 20, several noises, clean data and a twentieth of outliers that nobody could mistake, from
-m = 10⁴ to ``most`` (10⁷).
+m = 10⁴ to ``most`` (up to 10⁷).
 """
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 
 import robustphase as rp
-from benchmarks.stamp import stamped
-from robustphase.atomic import write_text
+from benchmarks.options import call
+from benchmarks.render import publish
+from benchmarks.store import DOCS, keep_picture
 
-DOCS = Path(__file__).parents[1] / "docs"
+PAGE, PICTURE = "_generated/large_samples.md", "_static/large_samples.svg"
 N, SCALE, TOLD, SHARE, OUTLIER = 20, 0.5, 0.1, 0.05, 30.0
 NOISES = ("gaussian", "student", "lognormal", "laplace")
 FIRST_SEED = 5000
@@ -64,7 +64,7 @@ def one_run(noise: str, outliers: bool, m: int, seed: int) -> tuple[float, float
     return rp.distance(model.signal_, x), rp.distance(informed(A, y, x, clean), x), seconds
 
 
-def main(seeds: int, most: float) -> None:
+def run(seeds: int = 2, most: float = 1e6) -> None:
     sizes = [m for m in (10**4, 10**5, 10**6, 10**7) if m <= most]
     lines = [
         f"n = {N}, noise of standard deviation {SCALE}‖x*‖², told {TOLD}. Error over that of least squares started at the truth "
@@ -86,7 +86,7 @@ def main(seeds: int, most: float) -> None:
             lines.append(
                 f"| {noise} | {f'{SHARE:.0%} at {OUTLIER:g}' if outliers else 'none'} | " + " | ".join(cells) + " |"
             )
-    write_text(DOCS / "_generated" / "large_samples.md", stamped("\n".join(lines) + "\n"))
+    publish(PAGE, "\n".join(lines) + "\n", seeds=[FIRST_SEED, seeds])
     draw_curves(sizes, curves)
 
 
@@ -106,9 +106,10 @@ def draw_curves(sizes: list[int], curves: dict[tuple[str, bool], list[float]]) -
     axes.set_xlabel("samples m")
     axes.set_ylabel("relative error")
     axes.legend(fontsize=7)
-    figure.savefig(DOCS / "_static" / "large_samples.svg")
+    figure.savefig(DOCS / PICTURE, metadata={"Date": None})
+    plt.close(figure)
+    keep_picture("large_samples", PICTURE)
 
 
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    main(int(arguments[0]) if arguments else 3, float(arguments[1]) if len(arguments) > 1 else 1e7)
+    call(run, "large_samples", sys.argv[1:])

@@ -1,7 +1,7 @@
 """Many signals at once against one after the other: time and answers.
 
-``python -m benchmarks.many [signals] [unknowns] [samples]`` prints the time of the joint fit, that of separate fits of some of
-the signals, the ratio for all of them, and the largest relative difference between the two answers.
+``python -m benchmarks many [--signals 1000] [--unknowns 128] [--samples 4096]`` prints the time of the joint fit, that of
+separate fits of some of the signals, the ratio for all of them, and the largest relative difference between the two answers.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from time import perf_counter
 import numpy as np
 
 import robustphase as rp
+from benchmarks.options import call
 
 SIGNALS, UNKNOWNS, SAMPLES, SEED = 1000, 128, 4096, 9000
 #: Standard deviation of the noise, in units of the energy of each signal.
@@ -40,8 +41,9 @@ def make(p: int, n: int, m: int, seed: int = SEED) -> tuple[np.ndarray, np.ndarr
     return recorded, responses, signals
 
 
-def run(p: int = SIGNALS, n: int = UNKNOWNS, m: int = SAMPLES) -> None:
+def run(signals: int = SIGNALS, unknowns: int = UNKNOWNS, samples: int = SAMPLES) -> None:
     """Separate fits before, between and after joint ones, so that a noisy machine is noisy for both."""
+    p, n, m = signals, unknowns, samples
     A, Y, X = make(p, n, m)
     # The first fit of a process also pays for loading libraries and starting threads.
     rp.RobustPhaseRetrieval(TOLD).fit(A, Y[:, :2])
@@ -70,4 +72,4 @@ def run(p: int = SIGNALS, n: int = UNKNOWNS, m: int = SAMPLES) -> None:
 
 
 if __name__ == "__main__":
-    run(*map(int, sys.argv[1:4]))
+    call(run, "many", sys.argv[1:])

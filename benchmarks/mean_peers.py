@@ -1,18 +1,18 @@
 """Robust means that can be installed from PyPI, beside ours: accuracy, their known failures, and time.
 
-``python -m benchmarks mean_peers`` runs what is importable, reports the rest as not installed with the command that would
-install it, and writes ``docs/_generated/mean_peers.md``. The peers pin versions that contradict each other and ours, so
+``python -m benchmarks mean_peers`` measures ours, and of the others what is importable and has not been measured, and writes
+``docs/_generated/mean_peers.md``; with ``--again`` it measures all that are importable. What is stored of the others stays, since
+a change of ours does not change them. The peers pin versions that contradict each other and ours, so
 give them an environment of their own::
 
     python -m venv peers
     peers/bin/pip install numpy scipy scikit-learn torch pyod geom-median robust-stats robpy robustat-py
     peers/bin/pip install --no-deps byzfl byzpy
-    OMP_NUM_THREADS=1 PYTHONPATH=src:. peers/bin/python -m benchmarks.mean_peers --cells cells.csv
+    OMP_NUM_THREADS=1 PYTHONPATH=src:. peers/bin/python -m benchmarks mean_peers --again
 
 Every cell runs in a process of its own, so that a crash or an endless loop is a cell of the table. Each peer is told the
 contamination in its own words (``f`` of ``N`` vectors, ``support_fraction``, ``alpha``, ``coverage``, ``contamination``) and
-is otherwise called as its documentation does, with more iterations where it offers them. ``--cells`` keeps finished cells, so
-that a run may be interrupted, or be cut into parts with ``--minutes``.
+is otherwise called as its documentation does, with more iterations where it offers them.
 
 Not in the table: byzfl and byzpy MDA and SMEA go through all subsets of N - f points, which at these sizes never ends;
 scikit-learn-extra, hdmedians and linlearn do not import beside a current NumPy.
@@ -20,28 +20,28 @@ scikit-learn-extra, hdmedians and linlearn do not import beside a current NumPy.
 
 from __future__ import annotations
 
-import csv
 import sys
 import time
 import warnings
-from argparse import ArgumentParser
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
 from multiprocessing import get_context
-from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.markdown import table
 from benchmarks.mean_worlds import MeanWorld, anisotropic, dkk, far, heavy_subtle, scaled, subtle
-from benchmarks.stamp import stamped
+from benchmarks.options import call
+from benchmarks.render import publish_rows
+from benchmarks.store import Row, stored
 from robustphase.means import robust_mean
 
 Array = np.ndarray
-TARGET = Path(__file__).parents[1] / "docs" / "_generated" / "mean_peers.md"
+PAGE = "_generated/mean_peers.md"
 SECONDS_PER_CELL = 100.0
 SEEDS = 5
 #: Differences of medians below this share are noise.
@@ -293,25 +293,26 @@ def cell(peer: Peer, case: Case) -> Cell:
     return Cell(len(ratios), float(np.median(ratios)), float(np.median(times)), problem)
 
 
-def _read(path: Path | None) -> dict[tuple[str, str], Cell]:
-    """Cells that an earlier run finished."""
-    if path is None or not path.exists():
-        return {}
-    with path.open(newline="") as lines:
-        return {(r[0], r[1]): Cell(int(r[2]), float(r[3]), float(r[4]), r[5]) for r in csv.reader(lines) if len(r) == 6}
+def stored_cells(rows: Sequence[Row]) -> dict[tuple[str, str], Cell]:
+    """The cells of stored rows, one row for each estimator."""
+    return {
+        (row["part"], case): Cell(finished, *(np.nan if x is None else x for x in numbers), problem)
+        for row in rows
+        for case, (finished, *numbers, problem) in row["cells"].items()
+    }
 
 
-def _missing(cells: dict[tuple[str, str], Cell]) -> Iterator[tuple[str, str]]:
-    for name, peer in PEERS.items():
-        if find_spec(peer.package) is not None:
-            yield from ((name, case) for case in CASES if (name, case) not in cells)
+def _as_row(cells: dict[str, Cell]) -> Row:
+    finite = {
+        case: [None if isinstance(x, float) and not np.isfinite(x) else x for x in c] for case, c in cells.items()
+    }
+    return {"seeds": [0, SEEDS], "cells": finite}
 
 
 def _row(name: str, cells: dict[tuple[str, str], Cell]) -> list[str]:
-    peer = PEERS[name]
-    if find_spec(peer.package) is None:
-        return [name, f"not installed: pip install {peer.install}", *[""] * len(CASES)]
-    row = [cells[name, case] for case in CASES]
+    row = [cells.get((name, case)) for case in CASES]
+    if None in row:
+        return [name, f"not measured: pip install {PEERS[name].install}", *[""] * len(CASES)]
     times = [c.time for c in row[:3] if np.isfinite(c.time)]
     return [name, *map(str, row), f"{np.median(times):.0f}" if times else ""]
 
@@ -326,10 +327,8 @@ def exceptions(cells: dict[tuple[str, str], Cell], noise: float = NOISE) -> list
     ]
 
 
-def _table(cells: dict[tuple[str, str], Cell]) -> str:
-    head = ["estimator", *CASES, "time / np.mean"]
-    rows = [_row(name, cells) for name in PEERS]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(r) + " |" for r in rows)]
+def render(page: str, rows: Sequence[Row]) -> str:
+    cells = stored_cells(rows)
     better = exceptions(cells)
     verdict = (
         f"No peer is better than `filter` by more than {NOISE:.0%} in any column."
@@ -341,31 +340,27 @@ def _table(cells: dict[tuple[str, str], Cell]) -> str:
         "shift on d=100, N=2000, and 200 points in 400 dimensions). Every estimator is told the contamination in its own words; "
         'in "told 0.02" it is told too little. A name in place of a number is the error that the peer raised; NaN is a silent '
         f"one; a number in brackets says how many seeds were finished within {SECONDS_PER_CELL:.0f} s. Time: processor time, "
-        "median of the first three columns.\n\n"
+        "median of the first three columns. The stamp is that of ours; other packages were measured when they were last "
+        "installed.\n\n"
     )
-    return intro + "\n".join(lines) + f"\n\n{verdict}\n"
+    measured = table(["estimator", *CASES, "time / np.mean"], [_row(name, cells) for name in PEERS])
+    return f"{intro}{measured}\n{verdict}\n"
 
 
-def run(arguments: list[str] | None = None) -> None:
-    parser = ArgumentParser(description="Robust means from PyPI beside ours.")
-    parser.add_argument("--cells", type=Path, help="CSV in which finished cells are kept, and from which they are read")
-    parser.add_argument("--minutes", type=float, default=np.inf, help="start no cell after this time")
-    chosen = parser.parse_args(arguments or [])
-    deadline = time.monotonic() + 60.0 * chosen.minutes
-    cells = _read(chosen.cells)
-    for name, case in _missing(cells):
-        if time.monotonic() > deadline:
-            print("stopped for now; the same command continues")
-            return
-        cells[name, case] = cell(PEERS[name], CASES[case])
-        print(f"{name:32} {case:16} {cells[name, case]!s:>14} {cells[name, case].time:9.0f}", flush=True)
-        if chosen.cells is not None:
-            with chosen.cells.open("a", newline="") as lines:
-                csv.writer(lines).writerow([name, case, *cells[name, case]])
-    TARGET.parent.mkdir(exist_ok=True)
-    TARGET.write_text(stamped(_table(cells)), encoding="utf-8")
-    print(*exceptions(cells), f"written: {TARGET.name}", sep="\n")
+def run(again: bool = False) -> None:
+    """Measure ours, and other estimators that are importable and not stored yet, or ``again``."""
+    known = {row["part"] for row in stored("mean_peers")}
+    for name, peer in PEERS.items():
+        foreign = peer.package != "robustphase"
+        if find_spec(peer.package) is None or (foreign and name in known and not again):
+            continue
+        cells = {}
+        for case, world in CASES.items():
+            cells[case] = cell(peer, world)
+            print(f"{name:32} {case:16} {cells[case]!s:>14} {cells[case].time:9.0f}", flush=True)
+        publish_rows(PAGE, [_as_row(cells)], part=name, foreign=foreign)
+    print(*exceptions(stored_cells(stored("mean_peers"))), sep="\n")
 
 
 if __name__ == "__main__":
-    run(sys.argv[1:])
+    call(run, "mean_peers", sys.argv[1:])

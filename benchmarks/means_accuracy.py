@@ -1,29 +1,33 @@
 """How far from the truth: the accuracy tables and pictures of docs/means.md.
 
 ``python -m benchmarks means_accuracy`` measures everything anew and writes ``docs/_generated/means_accuracy.md`` and
-``docs/_static/means_*.svg``; it takes about ten minutes. The pictures need matplotlib, from the docs dependency group.
+``docs/_static/means_*.svg``. The pictures need matplotlib, from the docs dependency group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
+import os
+import sys
+from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 
+from benchmarks.markdown import table
 from benchmarks.mean_worlds import WORLDS, adaptive, heavy, heavy_elliptical, subtle
-from benchmarks.stamp import stamped
+from benchmarks.options import call
+from benchmarks.render import publish
+from benchmarks.store import DOCS, keep_picture
 from robustphase.means import METHODS, robust_mean
 from robustphase.means.estimate import mean_of
 from robustphase.means.filter import filter_mean
 from robustphase.rows import MemoryRows, ScaledRows
 
-N, D, SEEDS, LEVELS = 4000, 200, 10, (0.05, 0.1, 0.2)
+N, D, SEEDS, LEVELS = 4000, 200, 5, (0.05, 0.1, 0.2)
 EDGES = (1.5, 2.0, 2.5, 3.0, 4.0, 6.0)
 TAILS = {"independent coordinates": heavy, "spherical": heavy_elliptical}
-TAIL_SIZES, TAIL_SEEDS, DELTA = ((500, 20), (500, 100), (2000, 20)), 500, 0.01
+TAIL_SIZES, TAIL_SEEDS, DELTA = ((500, 20), (500, 100), (2000, 20)), 300, 0.01
 TAIL_METHODS = ("filter", "mmw", "geometric_median_of_means", "catoni", "median_of_means")
-DOCS = Path(__file__).parents[1] / "docs"
 SHORT = {"geometric_median_of_means": "geo. MoM", "median_of_means": "MoM", "geometric_median": "geo. median"}
 
 Ratios = dict[tuple[str, float, str], float]
@@ -35,46 +39,51 @@ def run() -> None:
     parts = [accuracy_table(ratios), adaptive_table(), tail_table(tails)]
     for part in parts:
         print(part)
-    (DOCS / "_generated").mkdir(exist_ok=True)
-    (DOCS / "_generated" / "means_accuracy.md").write_text(stamped("\n".join(parts)), encoding="utf-8")
+    publish("_generated/means_accuracy.md", "\n".join(parts), seeds=[0, SEEDS])
     pictures(ratios, tails)
 
 
 def accuracy() -> Ratios:
     """Median error of every method in every world, over the median error of the mean of the inliers."""
-    ratios: Ratios = {}
-    for name, make in WORLDS.items():
-        for eps in LEVELS:
-            worlds = [make(N, D, eps, seed) for seed in range(SEEDS)]
-            oracle = np.median([world.oracle() for world in worlds])
-            for method in METHODS:
-                errors = [
+    cells = [(name, eps) for name in WORLDS for eps in LEVELS]
+    found = Parallel(n_jobs=os.cpu_count())(delayed(one_world)(*cell) for cell in cells)
+    return {
+        (*cell, method): ratio for cell, ratios in zip(cells, found, strict=True) for method, ratio in ratios.items()
+    }
+
+
+def one_world(name: str, eps: float) -> dict[str, float]:
+    worlds = [WORLDS[name](N, D, eps, seed) for seed in range(SEEDS)]
+    oracle = np.median([world.oracle() for world in worlds])
+    return {
+        method: float(
+            np.median(
+                [
                     world.error(robust_mean(world.points, eps, method, random_state=seed).location)
                     for seed, world in enumerate(worlds)
                 ]
-                ratios[name, eps, method] = float(np.median(errors) / oracle)
-    return ratios
+            )
+            / oracle
+        )
+        for method in METHODS
+    }
 
 
 def heavy_tails() -> dict[tuple[str, int, int, str], np.ndarray]:
     """Errors at δ = 0.01 on heavy tails without contamination, one for each seed."""
-    errors: dict[tuple[str, int, int, str], list[float]] = {}
-    for tail, make in TAILS.items():
-        for count, d in TAIL_SIZES:
-            for seed in range(TAIL_SEEDS):
-                world = make(count, d, 0.0, seed)
-                for method in ("empirical", *TAIL_METHODS):
-                    found = robust_mean(world.points, 0.0, method, delta=DELTA, random_state=seed)
-                    errors.setdefault((tail, count, d, method), []).append(world.error(found.location))
-    return {key: np.array(values) for key, values in errors.items()}
+    cells = [(tail, *size) for tail in TAILS for size in TAIL_SIZES]
+    found = Parallel(n_jobs=os.cpu_count())(delayed(one_tail)(*cell) for cell in cells)
+    return {(*cell, method): some for cell, errors in zip(cells, found, strict=True) for method, some in errors.items()}
 
 
-def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A Markdown table."""
-    head = list(head)
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    lines += ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
+def one_tail(tail: str, count: int, d: int) -> dict[str, np.ndarray]:
+    errors: dict[str, list[float]] = {}
+    for seed in range(TAIL_SEEDS):
+        world = TAILS[tail](count, d, 0.0, seed)
+        for method in ("empirical", *TAIL_METHODS):
+            found = robust_mean(world.points, 0.0, method, delta=DELTA, random_state=seed)
+            errors.setdefault(method, []).append(world.error(found.location))
+    return {method: np.array(values) for method, values in errors.items()}
 
 
 def accuracy_table(ratios: Ratios) -> str:
@@ -136,14 +145,14 @@ def pictures(ratios: Ratios, tails: dict[tuple[str, int, int, str], np.ndarray])
         return
     matplotlib.use("Agg")
     matplotlib.rcParams.update({"svg.hashsalt": "robustphase", "font.size": 9})
-    (DOCS / "_static").mkdir(exist_ok=True)
     draw_accuracy(ratios)
     draw_tails(tails)
     draw_round()
 
 
-def save(figure: object, name: str) -> None:
-    figure.savefig(DOCS / "_static" / name, bbox_inches="tight", metadata={"Date": None})  # type: ignore[attr-defined]
+def save(figure: Any, name: str) -> None:
+    figure.savefig(DOCS / "_static" / name, bbox_inches="tight", metadata={"Date": None})
+    keep_picture("means_accuracy", f"_static/{name}")
 
 
 def draw_accuracy(ratios: Ratios) -> None:
@@ -214,3 +223,7 @@ def draw_round() -> None:
     panels[0].set_ylabel("points")
     save(figure, "means_round.svg")
     plt.close(figure)
+
+
+if __name__ == "__main__":
+    call(run, "means_accuracy", sys.argv[1:])

@@ -1,6 +1,6 @@
 """A transmission matrix measured with on/off micromirrors and an 8-bit camera: complex fields behind patterns of 0 and 1.
 
-``python -m benchmarks.micromirror`` simulates the experiment with its faults, recovers all pixels at once, focuses with on/off
+``python -m benchmarks micromirror`` simulates the experiment with its faults, recovers all pixels at once, focuses with on/off
 masks, and does the same for some pixels with what laboratories use: reweighted amplitude flow, alone and with the readings
 thrown out by hand that it explains worst. It writes docs/_generated/micromirror.md and docs/_static/micromirror.png.
 ``--pixels 4`` looks at a few pixels and writes nothing.
@@ -8,19 +8,20 @@ thrown out by hand that it explains worst. It writes docs/_generated/micromirror
 
 from __future__ import annotations
 
-import argparse
+import sys
 import warnings
-from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
-from robustphase.report.png import encode_png, grey_levels
 from sklearn.exceptions import ConvergenceWarning
 
 import robustphase as rp
-from benchmarks.stamp import stamped
-from robustphase.atomic import write_text, writing
+from benchmarks.options import call
+from benchmarks.pictures import encode_png, grey_levels
+from benchmarks.render import publish
+from benchmarks.store import DOCS, keep_picture
+from robustphase.atomic import writing
 
 SIDE, MIRRORS, PATTERNS, SEED = 6, 256, 2048, 50
 #: Mean reading above the offset, steps per electron, read noise and offset of an 8-bit camera; readings end at 255.
@@ -35,7 +36,7 @@ ROUNDS, THROWN = 3, 0.04
 SOME, PHASES = 4, 16
 #: Magnification and spacing of the picture.
 ZOOM, GAP = 24, 10
-DOCS = Path(__file__).parents[1] / "docs"
+PICTURE = "_static/micromirror.png"
 
 
 class Experiment(NamedTuple):
@@ -144,7 +145,7 @@ def picture(matrix: np.ndarray, answers: list[np.ndarray], target: int, seed: in
     return np.hstack([tile(light, float(lights[-1].max())) for light in lights])
 
 
-def run(pixels: int) -> None:
+def run(pixels: int = SIDE**2) -> None:
     """The experiment; the files of the page if it is whole."""
     experiment = simulate(pixels)
     matrix, some = experiment.matrix, min(SOME, pixels)
@@ -179,17 +180,12 @@ def run(pixels: int) -> None:
         f"ceiling. {int(model.converged_.sum())} of {pixels} pixels converged."
     )
     if pixels == SIDE**2:
-        write_text(DOCS / "_generated" / "micromirror.md", stamped("\n".join(table) + "\n"))
+        publish("_generated/micromirror.md", "\n".join(table) + "\n", seeds=[SEED, 1])
         answers = [others["RAF"][0], others["RAF, worst readings thrown out by hand"][0], model.signal_[0], matrix[0]]
-        with writing(DOCS / "_static" / "micromirror.png") as file:
+        with writing(DOCS / PICTURE) as file:
             file.write(encode_png(picture(matrix, answers, 0)))
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pixels", type=int, default=SIDE**2)
-    run(parser.parse_args().pixels)
+        keep_picture("micromirror", PICTURE)
 
 
 if __name__ == "__main__":
-    main()
+    call(run, "micromirror", sys.argv[1:])

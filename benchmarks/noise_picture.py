@@ -1,19 +1,21 @@
 """The variance of residuals against the energy for three kinds of noise: what was measured, and the curve that was fitted.
 
-``python -m benchmarks.noise_picture`` draws docs/_static/noise_variance.svg.
+``python -m benchmarks noise_picture`` draws docs/_static/noise_variance.svg.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+import sys
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
 import robustphase as rp
+from benchmarks.options import call
+from benchmarks.store import DOCS, keep_picture
 
-PICTURE = Path(__file__).parents[1] / "docs" / "_static" / "noise_variance.svg"
+PICTURE = "_static/noise_variance.svg"
 BINS = 12
 
 
@@ -45,6 +47,11 @@ def draw() -> Figure:
     return figure
 
 
-if __name__ == "__main__":
+def run() -> None:
     with mpl.rc_context({"svg.hashsalt": "noise"}):
-        draw().savefig(PICTURE, metadata={"Date": None})
+        draw().savefig(DOCS / PICTURE, metadata={"Date": None})
+    keep_picture("noise_picture", PICTURE)
+
+
+if __name__ == "__main__":
+    call(run, "noise_picture", sys.argv[1:])

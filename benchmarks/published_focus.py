@@ -1,13 +1,13 @@
 """The published setting of RAF 2-1: 1024 inputs, 5120 phase-only masks; the focus that recovered rows reach.
 
-``python -m benchmarks.published_focus`` fits a few output pixels, noiseless, then with 5% of the readings hit by spikes and 2% of
+``python -m benchmarks published_focus`` fits a few output pixels, noiseless, then with 5% of the readings hit by spikes and 2% of
 the masks not the ones that were recorded. The focus of a row t̂ is shown with the phases of its conjugate; the focus ratio is the
 light there over the mean of the speckle, for the true row 1 + (n − 1)π/4, about 804 for 1024 inputs (a published run has 822.8).
 """
 
 from __future__ import annotations
 
-import argparse
+import sys
 import warnings
 from time import perf_counter
 
@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 import robustphase as rp
+from benchmarks.options import call
 
 INPUTS, MASKS, SEED = 1024, 5120, 60
 SPIKES, WRONG = 0.05, 0.02
@@ -51,10 +52,7 @@ def one_pixel(seed: int, *, faults: bool) -> None:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pixels", type=int, default=3)
-    pixels = parser.parse_args().pixels
+def run(pixels: int = 3) -> None:
     print("| readings | pixel | focus ratio of the true row | of the found row | share | error | converged | seconds |")
     print("|" + "---|" * 8)
     for seed in range(pixels):
@@ -63,4 +61,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    call(run, "published_focus", sys.argv[1:])

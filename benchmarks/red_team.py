@@ -1,14 +1,14 @@
 """The worst attack that is found against ours, the paper's algorithm and two baselines, beside what no method avoids.
 
-``python -m benchmarks.red_team --budget 3000`` writes docs/_generated/red_team.md. Every search is kept in a file of its own
-(``--folder``); after an interruption the same command goes on. How the error falls with m is measured with the
-attack that was found.
+``python -m benchmarks red_team [--budget 3000]`` writes docs/_generated/red_team.md. Every search is kept in a file of its own
+(``--folder``), below a folder named after the engine; after an interruption the same command goes on. How the error falls with
+m is measured with the attack that was found.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
+import sys
 import warnings
 from pathlib import Path
 
@@ -17,13 +17,18 @@ from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
 import robustphase as rp
-from benchmarks.stamp import stamped
-from robustphase.atomic import write_text
+from benchmarks.digest import engine_digest
+from benchmarks.options import call
+from benchmarks.registry import BENCHMARKS
+from benchmarks.render import publish
 from robustphase.experiments import RedTeamResult, red_team
 from robustphase.experiments.methods import find_estimator
 
-PAGE = Path(__file__).parents[1] / "docs" / "_generated" / "red_team.md"
+PAGE = "_generated/red_team.md"
+FOLDER = Path("build/red_team")
 METHODS = ("ours", "paper", "median_reshaped_wirtinger_flow", "cauchy_least_squares")
+#: A fit of the paper's algorithm takes some five times as long as one of ours; its searches are that much shorter.
+SHARES = {"paper": 5}
 LEVELS = (0.05, 0.1, 0.2)
 N, M, SIGMA, NOISE = 50, 2500, 0.5, "gaussian"
 #: Fresh worlds for the attack that was found, with more samples.
@@ -59,28 +64,26 @@ def searched(method: str, level: float, budget: int, folder: Path) -> RedTeamRes
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--budget", type=int, default=300, help="fits of each of the searches")
-    parser.add_argument("--folder", type=Path, default=Path("build/red_team"), help="where searches are kept")
-    parser.add_argument("--larger", type=int, nargs="+", default=[10_000, 40_000], help="further numbers of samples")
-    options = parser.parse_args()
-    options.folder.mkdir(parents=True, exist_ok=True)
-    more = " | ".join(f"m = {m}" for m in options.larger)
+def run(budget: int = 300, folder: Path = FOLDER, larger: tuple[int, ...] = (10_000,)) -> None:
+    """``budget`` fits for each of the searches, which are kept in ``folder``; further numbers of samples."""
+    folder /= engine_digest(BENCHMARKS["red_team"].rooms)
+    folder.mkdir(parents=True, exist_ok=True)
+    more = " | ".join(f"m = {m}" for m in larger)
     lines = [
-        f"n = {N}, m = {M}, {NOISE} noise of {SIGMA}‖x*‖², {options.budget} fits for each search; mean errors in fresh worlds.",
+        f"n = {N}, m = {M}, {NOISE} noise of {SIGMA}‖x*‖², {budget} fits for each search, "
+        f"{budget // SHARES['paper']} against the paper's algorithm; mean errors in {SEEDS} fresh worlds.",
         "",
         f"| method | ε | nobody attacks | worst attack found | the same attack, {more} | no method avoids |",
-        "|---|---|---|---|---|" + "---|" * len(options.larger),
+        "|---|---|---|---|---|" + "---|" * len(larger),
     ]
     told = ["", "What these attacks do:", ""]
     for method in METHODS:
         for level in LEVELS:
-            found = searched(method, level, options.budget, options.folder)
+            found = searched(method, level, budget // SHARES.get(method, 1), folder)
             with Parallel(n_jobs=os.cpu_count()) as pool:
                 larger = [
                     np.mean(pool(delayed(error_with)(m, method, level, found, seed) for seed in range(SEEDS)))
-                    for m in options.larger
+                    for m in larger
                 ]
             with_more = " | ".join(f"{error:.2f}" for error in larger)
             lines.append(
@@ -88,8 +91,8 @@ def main() -> None:
                 f"{found.unavoidable_error:.2f} |"
             )
             told.append(f"- `{method}`, {level:g}: {found.worst.attack.describe()}")
-    write_text(PAGE, stamped("\n".join([*lines, *told]) + "\n"))
+    publish(PAGE, "\n".join([*lines, *told]) + "\n", seeds=[0, SEEDS])
 
 
 if __name__ == "__main__":
-    main()
+    call(run, "red_team", sys.argv[1:])

@@ -1,16 +1,16 @@
 """The methods of the literature beside ours, on thirteen settings of clean, noisy and corrupted data.
 
-``python -m benchmarks.rivals [seeds] [workers]`` writes docs/_generated/rivals.md. Every method runs with its defaults; ours is
+``python -m benchmarks rivals [--seeds 3]`` writes docs/_generated/rivals.md. Every method runs with its defaults; ours is
 told the contamination (5% also where there is none) and nothing else, the others need not be told anything. Settings 5 to 10t
 were chosen before our method existed, in search of what breaks the others.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -18,12 +18,12 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 import robustphase as rp
-from benchmarks.stamp import stamped
+from benchmarks.options import call
+from benchmarks.render import publish
 from benchmarks.timing import ratio, time_by_turns
-from robustphase.atomic import write_text
 from robustphase.experiments.oracle import oracle_least_squares
 
-PAGE = Path(__file__).parents[1] / "docs" / "_generated" / "rivals.md"
+PAGE = "_generated/rivals.md"
 N, M = 100, 2000
 NOISE = rp.simulate.student(4.1)
 #: Errors below this are shown as exact; larger ones than this as lost altogether.
@@ -233,8 +233,8 @@ def beaten(heads: list[str], errors: np.ndarray) -> list[str]:
     return found
 
 
-def main(seeds: int, workers: int) -> None:
-    with Parallel(n_jobs=workers) as pool:
+def run(seeds: int = 3) -> None:
+    with Parallel(n_jobs=os.cpu_count()) as pool:
         usual, more = measure(USUAL, seeds, pool), measure(MORE, seeds, pool)
     heads = [name for _, name in USUAL]
     more_heads = [f"{level:.0%}, {name}" for level, name in MORE]
@@ -256,8 +256,8 @@ def main(seeds: int, workers: int) -> None:
     ]
     text = "\n".join(lines) + "\n"
     print(text)
-    write_text(PAGE, stamped(text))
+    publish(PAGE, text, seeds=[0, seeds])
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 5, int(sys.argv[2]) if len(sys.argv) > 2 else 2)
+    call(run, "rivals", sys.argv[1:])

@@ -1,16 +1,18 @@
-"""Which code a page of figures was measured with."""
+"""Which code a page of figures was measured with: commit, date, and the digest of the engine that the page speaks of."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import robustphase as rp
 
 #: The work tree that the library is imported from.
 TREE = Path(rp.__file__).parents[2]
-#: What decides the figures; pages and histories that benchmarks write do not make a tree dirty.
+#: What decides the figures; pages and stores that benchmarks write do not make a tree dirty.
 CODE = ("src", "benchmarks/*.py")
 
 
@@ -34,15 +36,27 @@ def _git(tree: Path, *arguments: str) -> str:
 COMMIT = commit_of(TREE)
 
 
-def stamped(text: str) -> str:
-    """A page under a line that says which commit it was measured on, and when."""
-    return f"{_line_of(COMMIT)} {datetime.now(UTC):%Y-%m-%d}.\n\n{text}"
+class Stamp(NamedTuple):
+    """The first line of a page of figures."""
+
+    commit: str
+    date: str
+    engine: str
+
+    def __str__(self) -> str:
+        return f"Measured on commit {self.commit}, {self.date}, engine {self.engine}."
 
 
-def measured_here(page: Path) -> bool:
-    """Whether a page holds figures of the present code, to which others can be added; of uncommitted code nobody knows."""
-    return not COMMIT.endswith("+") and page.exists() and page.read_text("utf-8").startswith(_line_of(COMMIT))
+def today() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%d}"
 
 
-def _line_of(commit: str) -> str:
-    return f"Measured on commit {commit},"
+def stamped(text: str, stamp: Stamp) -> str:
+    """A page under a line that says what it was measured with."""
+    return f"{stamp}\n\n{text}"
+
+
+def stamp_of(page: str) -> Stamp | None:
+    """The stamp that a page begins with."""
+    found = re.match(r"Measured on commit (.+), (\d{4}-\d\d-\d\d), engine ([0-9a-f]{12})\.\n", page)
+    return Stamp(*found.groups()) if found else None

@@ -1,27 +1,24 @@
-"""The default start under every adversary: best and chosen candidate, cost against a plain spectral start.
+"""The default start under every adversary: best and chosen candidate.
 
-``python -m benchmarks.start [seeds]`` writes docs/_generated/start.md.
+``python -m benchmarks start [--seeds 5]`` writes docs/_generated/start.md.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
 
 import robustphase as rp
-from benchmarks.stamp import stamped
-from benchmarks.timing import ratio, slope, time_by_turns
-from robustphase.initialise.start import plain_spectral_start
-from robustphase.rows import MemoryRows
+from benchmarks.options import call
+from benchmarks.render import publish
 
 SETTINGS = ((0.1, 0.0, 0.5), (0.2, 0.0, 0.7), (0.1, 3.0, 0.5), (0.2, 3.0, 0.7))
 #: Seeds on which no constant was chosen.
 FIRST_SEED = 2000
-PAGE = Path(__file__).parents[1] / "docs" / "_generated" / "start.md"
+PAGE = "_generated/start.md"
 
 
 def errors(attack: str, level: float, mean: float, seed: int) -> tuple[float, float]:
@@ -64,33 +61,11 @@ def table(seeds: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def cost() -> None:
-    clean = rp.simulate.make_world(500, 20000, contamination=0.0, attack="none", seed=0)
-    bad = rp.simulate.make_world(500, 20000, contamination=0.1, attack="decoy", seed=0)
-    source = MemoryRows(clean.A)
-    seconds = time_by_turns(
-        {
-            "plain spectral start to 1e-3": lambda: plain_spectral_start(source, clean.y),
-            "default start under attack": lambda: rp.spectral_init(bad.A, bad.y, 0.1),
-        },
-        rounds=5,
-    )
-    plain, robust = seconds.values()
-    print(f"start, n=500, m=20000: {ratio(robust, plain)[0]:.2f} ({ratio(robust, plain)[1]:.2f}) times a plain one")
-    for name, sizes in (("m", [(200, m) for m in (8000, 16000, 32000)]), ("n", [(n, 16000) for n in (100, 200, 400)])):
-        times = []
-        for n, m in sizes:
-            world = rp.simulate.make_world(n, m, contamination=0.1, attack="decoy", seed=0)
-            run = time_by_turns({"start": lambda w=world: rp.spectral_init(w.A, w.y, 0.1)}, rounds=3)
-            times.append(float(run["start"].min()))
-        print(f"  growth in {name}: exponent {slope([n if name == 'n' else m for n, m in sizes], times):.2f}")
-
-
-def run() -> None:
-    cost()
+def run(seeds: int = 5) -> None:
+    text = table(seeds)
+    print(text)
+    publish(PAGE, text, seeds=[FIRST_SEED, seeds])
 
 
 if __name__ == "__main__":
-    text = table(int(sys.argv[1]) if len(sys.argv) > 1 else 10)
-    PAGE.write_text(stamped(text), encoding="utf-8")
-    print(text)
+    call(run, "start", sys.argv[1:])

@@ -5,10 +5,10 @@ R's rrcov and byzfl are not called: the first needs R, the second torch. ``bench
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,13 +19,14 @@ from sklearn.ensemble import IsolationForest
 from sklearn.metrics import roc_auc_score
 
 import robustphase as rp
+from benchmarks.options import call
 from benchmarks.poison import KINDS, Poisoned, clean_error, operator_error, poisoned
-from benchmarks.stamp import stamped
+from benchmarks.render import publish
 from benchmarks.timing import time_by_turns
 
 Array = NDArray[Any]
 
-TARGET = Path(__file__).parents[1] / "docs" / "_generated" / "statistics.md"
+PAGE = "_generated/statistics.md"
 #: Dimensions up to which MinCovDet is asked everywhere; beyond, a fit takes half a minute.
 SMALL = 20
 SIZES = ((500, 10), (1000, 20), (100, 50), (200, 100), (800, 200), (5000, 100), (4000, 1000))
@@ -238,9 +239,9 @@ def run() -> None:
             *aggregation_table(),
         ]
     text = "\n".join(parts) + "\n"
-    TARGET.write_text(stamped(text), encoding="utf-8")
+    publish(PAGE, text, seeds=[0, 1])
     print(text)
 
 
 if __name__ == "__main__":
-    run()
+    call(run, "statistics", sys.argv[1:])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import sys
 
 import matplotlib as mpl
 import numpy as np
@@ -10,9 +10,10 @@ from matplotlib import pyplot as plt
 from sklearn.decomposition import PCA
 
 import robustphase as rp
+from benchmarks.options import call
 from benchmarks.poison import poisoned
+from benchmarks.store import DOCS, keep_picture
 
-FOLDER = Path(__file__).parents[1] / "docs" / "_static"
 GOOD, BAD, OTHER = "#3b6ea5", "#c44e3a", "#8a8a8a"
 
 
@@ -79,8 +80,9 @@ def aggregates() -> None:
 
 
 def save(figure: plt.Figure, name: str) -> None:
-    figure.savefig(FOLDER / f"{name}.svg", metadata={"Date": None})
+    figure.savefig(DOCS / "_static" / f"{name}.svg", metadata={"Date": None})
     plt.close(figure)
+    keep_picture("statistics_pictures", f"_static/{name}.svg")
 
 
 def run() -> None:
@@ -90,4 +92,4 @@ def run() -> None:
 
 
 if __name__ == "__main__":
-    run()
+    call(run, "statistics_pictures", sys.argv[1:])

@@ -1,7 +1,7 @@
 """A transmission matrix behind a faulty camera: recovered by intensities alone, then used to focus light.
 
-``python -m benchmarks.transmission`` simulates the experiment twice, with Gaussian patterns and with phase-only ones, prints
-what was found, and writes the tables and pictures of the page, docs/_static/transmission_*.
+``python -m benchmarks transmission`` simulates the experiment twice, with Gaussian patterns and with phase-only ones, prints
+what was found, and writes docs/_generated/transmission.md and the pictures of the page, docs/_static/transmission_*.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
@@ -17,8 +16,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 import robustphase as rp
+from benchmarks.options import call
 from benchmarks.pictures import encode_png, grey_levels
-from benchmarks.stamp import stamped
+from benchmarks.render import publish
+from benchmarks.store import DOCS, keep_picture
 from robustphase.atomic import write_text, writing
 from robustphase.report.charts import Series, histogram_chart, scatter_chart, standalone_svg
 
@@ -43,7 +44,7 @@ MOST_STEPS, SPARSE = 200, 8
 TARGET = (1, 2)
 #: Magnification and spacing of the pictures.
 ZOOM, GAP = 11, 10
-STATIC = Path(__file__).parents[1] / "docs" / "_static"
+STATIC = DOCS / "_static"
 VARIANTS = ("gaussian", "phase-only")
 OURS, FLOW = "robustphase, all pixels at once", "Wirtinger flow, pixel by pixel"
 
@@ -301,12 +302,13 @@ def run(kinds: tuple[str, ...] = VARIANTS) -> None:
         if kinds == VARIANTS:
             _draw(kind, outcome)
     if kinds == VARIANTS:
-        write_text(STATIC / "transmission_tables.txt", stamped("\n".join(tables + flags) + "\n"))
+        publish("_generated/transmission.md", "\n".join(tables + flags) + "\n", seeds=[SEED, 1])
 
 
 def _draw(kind: str, outcome: Outcome) -> None:
     with writing(STATIC / f"transmission_{kind}.png") as file:
         file.write(encode_png(outcome.picture))
+    keep_picture("transmission", f"_static/transmission_{kind}.png")
     if kind != VARIANTS[0]:
         return
     index, misplaced, votes = np.arange(PATTERNS), outcome.misplaced, outcome.verdict.votes
@@ -328,7 +330,9 @@ def _draw(kind: str, outcome: Outcome) -> None:
         x_range=(0.0, 1.0),
     )
     write_text(STATIC / "transmission_light.svg", standalone_svg(light))
+    for name in ("votes", "light"):
+        keep_picture("transmission", f"_static/transmission_{name}.svg")
 
 
 if __name__ == "__main__":
-    run(tuple(sys.argv[1:]) or VARIANTS)
+    call(run, "transmission", sys.argv[1:])

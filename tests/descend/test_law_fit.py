@@ -9,7 +9,9 @@ from scipy.optimize import minimize
 
 from robustphase import distance
 from robustphase.descend.law_fit import fit_law
-from robustphase.likelihood.laws import PoissonLaw, Readings, marginal_law
+from robustphase.likelihood.bad_responses import marginal_law
+from robustphase.likelihood.laws import Readings
+from robustphase.likelihood.poisson_law import PoissonLaw
 from robustphase.problem import Problem
 from robustphase.rows import as_source
 

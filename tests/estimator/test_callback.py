@@ -90,7 +90,7 @@ def test_what_a_callback_raises_is_raised_and_the_answer_is_kept(world):
         pass
 
     def stop(progress: Progress) -> None:
-        if progress.stage == "polish":
+        if progress.stage == "likelihood":
             raise EnoughError
 
     model = rp.RobustPhaseRetrieval(callback=stop)
@@ -114,7 +114,7 @@ def test_several_signals_groups_and_operators_can_be_ended_too(world):
     rng = np.random.default_rng(0)
     signals = rng.standard_normal((3, 20))
     Y = np.abs(world.A @ signals.T) ** 2 + 0.1 * rng.standard_normal((1500, 3))
-    ending = rp.RobustPhaseRetrieval(callback=lambda progress: progress.stage in ("polish", "certificate"))
+    ending = rp.RobustPhaseRetrieval(callback=lambda progress: progress.stage in ("likelihood", "certificate"))
     with pytest.warns(ConvergenceWarning, match="callback ended"):
         model = clone(ending).fit(world.A, Y)
     assert model.signal_.shape == (3, 20)
@@ -136,9 +136,9 @@ def test_the_live_line_is_for_terminals_and_goes_away():
     terminal, plain = Terminal(), io.StringIO()
     for file in (terminal, plain):
         line = LiveLine(lambda progress: progress.passes > 1, file)
-        assert line(Progress("race", 1, 0.0)) is False
-        assert line(Progress("race", 2, 5.0, (10.0, 20.0))) is True
+        assert line(Progress("selection", 1, 0.0)) is False
+        assert line(Progress("selection", 2, 5.0, (10.0, 20.0))) is True
         line.clear()
-    assert "fitting: race: 2 passes, 5 s, usually" in terminal.getvalue()
+    assert "fitting: selection: 2 passes, 5 s, usually" in terminal.getvalue()
     assert terminal.getvalue().endswith(" \r")
     assert plain.getvalue() == ""

@@ -6,7 +6,9 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from robustphase.likelihood.bad_classes import CLASSES, bad_classes, classes_of
-from robustphase.likelihood.laws import PoissonLaw, Readings, marginal_law
+from robustphase.likelihood.bad_responses import marginal_law
+from robustphase.likelihood.laws import Readings
+from robustphase.likelihood.poisson_law import PoissonLaw
 
 
 def test_classes_hold_equally_many_usable_samples_the_largest_first():

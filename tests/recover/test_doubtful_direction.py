@@ -8,7 +8,9 @@ import pytest
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.constants import varied
 from robustphase.descend.law_fit import fit_law
-from robustphase.likelihood.laws import PoissonLaw, Readings, marginal_law
+from robustphase.likelihood.bad_responses import marginal_law
+from robustphase.likelihood.laws import Readings
+from robustphase.likelihood.poisson_law import PoissonLaw
 from robustphase.problem import Problem
 from robustphase.recover.doubtful_direction import (
     DIRECTION,

@@ -9,7 +9,8 @@ from numpy.testing import assert_allclose
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.constants import varied
 from robustphase.experiments.oracle import oracle_least_squares
-from robustphase.recover import recover
+from robustphase.initialise.start import broad_start
+from robustphase.recover import engine, recover
 from robustphase.recover.engine import ENGINE
 from robustphase.simulate import ADVERSARIES, make_world
 from robustphase.validation import check_samples
@@ -99,17 +100,17 @@ def test_more_bad_samples_than_were_assumed_ask_for_a_second_run():
     for seed in range(2):
         world = make_world(20, 1500, contamination=0.3, attack="huge", seed=seed)
         result = recovered(world, "auto")
-        assert [stage.stage for stage in result.history].count("polish") == 2, f"seed {seed}"
+        assert [stage.stage for stage in result.history].count("likelihood") == 2, f"seed {seed}"
         assert result.contaminations[0] == pytest.approx(0.3, abs=0.05), f"seed {seed}"
         less = recovered(make_world(20, 1500, contamination=0.05, attack="huge", seed=seed), "auto")
-        assert [stage.stage for stage in less.history].count("polish") == 1, f"seed {seed}"
+        assert [stage.stage for stage in less.history].count("likelihood") == 1, f"seed {seed}"
 
 
 def test_the_history_tells_the_stages_and_counts_passes():
     result = recovered(make_world(30, 1500, contamination=0.1, attack="decoy", seed=17), 0.1)
     stages = [record.stage for record in result.history]
     assert stages[0] == "start"
-    assert stages[-1] == "polish"
+    assert stages[-1] == "likelihood"
     assert all(a.passes <= b.passes for a, b in zip(result.history, result.history[1:], strict=False))
     assert result.history[0].passes > 0
     assert result.converged.all()
@@ -146,16 +147,27 @@ def test_groups_of_signals_give_the_same_answers():
     assert grouped.weights.shape == whole.weights.shape == (600, 3)
 
 
-def test_a_column_without_any_signal_gets_the_broad_start():
+def test_a_column_without_any_signal_gets_the_broad_start(monkeypatch):
+    searched = []
+
+    def watched_start(problem, **options):
+        searched.append(problem.responses[:, 0])
+        return broad_start(problem, **options)
+
+    monkeypatch.setattr(engine, "broad_start", watched_start)
     rng = np.random.default_rng(0)
     worlds = [make_world(15, 900, contamination=0.0, attack="none", noise_std=0.2, seed=3)] * (ENGINE.broad_columns + 1)
     Y = np.stack([world.y for world in worlds], axis=1)
     Y[:, 2] = rng.standard_normal(900)
     found = recover(check_samples(worlds[0].A, Y, many=True), 0.1, unknown_mean=False)
-    assert found.broad[2]
-    assert found.broad.sum() == 1
+    assert len(searched) == 1
+    assert np.corrcoef(searched[0], Y[:, 2])[0, 1] > 1 - 1e-9
     for k in (0, 1, 8):
         assert distance(found.signals[:, k], worlds[0].truth, relative=True) < 0.1, f"column {k}"
+
+
+#: Clean samples with heavy tails, and normal noise with bad samples that nobody could mistake.
+MILLIONS = (("student", 0.0), ("gaussian", 0.05))
 
 
 def ratio_of_a_million(noise, bad, seed):
@@ -170,8 +182,9 @@ def ratio_of_a_million(noise, bad, seed):
     return distance(model.signal_, world.truth) / distance(told, world.truth)
 
 
-@pytest.mark.parametrize(("noise", "bad"), [("student", 0.0), ("gaussian", 0.05)])
-def test_a_million_samples_are_used_as_well_as_by_least_squares_on_the_clean_ones(noise, bad):
-    # Whatever does not know the number of samples becomes a bias here: noise leaves errors of a thousandth.
-    ratios = [ratio_of_a_million(noise, bad, seed) for seed in range(2)]
+def test_a_million_samples_are_used_as_well_as_by_least_squares_on_the_clean_ones():
+    # Whatever does not know the number of samples becomes a bias here: noise leaves errors of a thousandth. What was biased had
+    # ratios of 8 and more under either noise; those of answers that are not differ by a tenth.
+    ratios = [ratio_of_a_million(noise, bad, seed) for seed, (noise, bad) in enumerate(MILLIONS)]
     assert np.mean(ratios) <= 1.2, f"error over least squares on the clean samples: {np.round(ratios, 2)}"
+    assert max(ratios) <= 1.4, f"error over least squares on the clean samples: {np.round(ratios, 2)}"

@@ -62,15 +62,16 @@ def test_text_from_outside_stays_text(diagnostics, page, read):
     assert "lost <b>badly</b>" in found.text
 
 
-@pytest.mark.parametrize("field", ["data_name", "command", "message"])
-def test_no_field_can_become_markup(plain, read, case, field):
+def test_no_field_can_become_markup(plain, read, case):
+    fields = ("data_name", "command", "message")
     for hostile in ("</title><script>alert(1)</script>", "--></style>]]>", "'\" onload=alert(1)", "\udcff\x00"):
-        page = render_report(replace(plain, converged=False, **{field: hostile}))
+        page = render_report(replace(plain, converged=False, **{field: hostile + field for field in fields}))
         found = read(page)
         with case(ascii(hostile)):
             assert not any(tag == "script" for tag, _ in found.elements)
             assert not any(name.startswith("on") for _, attributes in found.elements for name in attributes)
-            assert re.sub("[\x00\udcff]", "\ufffd", hostile) in " ".join(found.texts)
+            for field in fields:
+                assert re.sub("[\x00\udcff]", "\ufffd", hostile + field) in " ".join(found.texts), field
             assert page.count("</style>") == 1
             page.encode("utf-8")
 
@@ -223,7 +224,8 @@ def test_shares_and_times_are_written_for_people():
 def test_a_report_is_written_whole_or_not_at_all(tmp_path, plain, monkeypatch):
     path = tmp_path / "report.html"
     write_report(path, plain)
-    assert path.read_text("utf-8") == render_report(plain)
+    whole = path.read_text("utf-8")
+    assert whole == render_report(plain)
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -231,5 +233,5 @@ def test_a_report_is_written_whole_or_not_at_all(tmp_path, plain, monkeypatch):
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match=r"could not write '.*report\.html': No space left on device"):
         write_report(path, replace(plain, certificate=0.0))
-    assert path.read_text("utf-8") == render_report(plain)
+    assert path.read_text("utf-8") == whole
     assert os.listdir(tmp_path) == ["report.html"]

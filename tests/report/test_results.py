@@ -130,6 +130,14 @@ def test_a_file_of_a_later_version_says_so(saved):
         load_result(saved)
 
 
+def test_stages_of_earlier_files_are_called_as_they_are_now(saved, diagnostics):
+    now = [str(stage) for stage in diagnostics.history["stage"]]
+    assert {"selection", "likelihood"} <= set(now)
+    before = {"selection": "race", "likelihood": "polish"}
+    rewritten(saved, history_stage=np.array([before.get(stage, stage) for stage in now]))
+    assert [str(stage) for stage in load_result(saved).history["stage"]] == now
+
+
 @pytest.mark.parametrize("noise_law", [None, [-0.2, 0.7, 5.0, 1.5]])
 def test_a_file_of_the_first_schema_is_read(saved, diagnostics, noise_law):
     with np.load(saved) as archive:

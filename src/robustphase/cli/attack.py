@@ -7,7 +7,16 @@ from typing import Any
 
 import click
 
-from robustphase.cli.app import as_command, command_line, general_options, option
+from robustphase.cli.app import (
+    COUNT,
+    as_command,
+    command_line,
+    general_options,
+    option,
+    workers,
+    world_noise,
+    world_size,
+)
 from robustphase.cli.outputs import check_distinct, check_writable, note_written, replacing
 from robustphase.cli.terminal import Screen, screen, shown
 from robustphase.cli.values import NOISES, Level, Name
@@ -16,7 +25,6 @@ from robustphase.experiments import red_team as search
 from robustphase.experiments.methods import ATTACKABLE, find_estimator
 
 WHO, WORLDS, EFFORT, OUTPUT = "Who is attacked", "In which worlds", "How hard", "Output"
-COUNT = click.IntRange(min=1)
 
 
 @as_command(
@@ -42,25 +50,9 @@ robustphase attack --method median_reshaped_wirtinger_flow --n 20 --m 1000 --bud
     default=0.1,
     help="Share of the samples that attacks may rewrite; the method is told.",
 )
-@option(WORLDS, "--n", "n", type=COUNT, metavar="COUNT", default=50, help="Unknowns.")
-@option(WORLDS, "--m", "m", type=COUNT, metavar="COUNT", default=2500, help="Samples.")
+@world_size(WORLDS, n=50, m=2500)
 @option(WORLDS, "--noise", type=Name(NOISES), default="gaussian", help="Law of the noise.")
-@option(
-    WORLDS,
-    "--noise-std",
-    type=click.FloatRange(min=0),
-    metavar="NUMBER",
-    default=0.5,
-    help="Standard deviation of the noise, in units of the signal's squared norm.",
-)
-@option(
-    WORLDS,
-    "--noise-mean",
-    type=float,
-    metavar="NUMBER",
-    default=0.0,
-    help="Background in the same units; if it is not 0, methods that can are told that it is unknown.",
-)
+@world_noise(WORLDS)
 @option(WORLDS, "--field", type=click.Choice(("real", "complex")), default="real", help="Field of the signal.")
 @option(
     EFFORT,
@@ -88,7 +80,7 @@ robustphase attack --method median_reshaped_wirtinger_flow --n 20 --m 1000 --bud
 )
 @option(EFFORT, "--restarts", type=COUNT, metavar="COUNT", default=3, help="Searches that share the budget.")
 @option(EFFORT, "--seed", type=click.IntRange(min=0), metavar="NUMBER", default=0, help="The same seed finds the same.")
-@option(EFFORT, "--workers", type=COUNT, metavar="COUNT", help="Processes. Default: one per processor.")
+@workers(EFFORT)
 @option(
     OUTPUT,
     "--store",

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from robustphase.cli.app import as_command, as_request, general_options, option
+from robustphase.cli.app import COUNT, as_command, as_request, general_options, option, workers, world_noise, world_size
 from robustphase.cli.outputs import check_distinct, check_writable, note_written, replacing
 from robustphase.cli.terminal import Screen, screen, shown
 from robustphase.cli.values import ATTACKS, NOISES, Level, Listed, Name
@@ -21,7 +21,6 @@ from robustphase.formatting import number
 WHO, WHERE, SIZE, OUTPUT = "Who takes part", "Against what", "In which worlds", "Output"
 #: Ours, the plain method, and the strongest rivals.
 USUAL = "robustphase,wirtinger_flow,median_reshaped_wirtinger_flow,cauchy_least_squares"
-COUNT = click.IntRange(min=1)
 
 
 @dataclass(frozen=True)
@@ -81,26 +80,10 @@ robustphase compare --methods all --attacks all --out runs.csv --table table.md
     help="Shares of the samples it may rewrite.",
 )
 @option(WHERE, "--noises", type=Listed(Name(NOISES)), default="student", help="Laws of the noise.")
-@option(
-    WHERE,
-    "--noise-std",
-    type=click.FloatRange(min=0),
-    metavar="NUMBER",
-    default=0.5,
-    help="Standard deviation of the noise, in units of the signal's squared norm.",
-)
-@option(
-    WHERE,
-    "--noise-mean",
-    type=float,
-    metavar="NUMBER",
-    default=0.0,
-    help="Background in the same units; if it is not 0, methods that can are told that it is unknown.",
-)
-@option(SIZE, "--n", "n", type=COUNT, metavar="COUNT", default=100, help="Unknowns.")
-@option(SIZE, "--m", "m", type=COUNT, metavar="COUNT", default=5000, help="Samples.")
+@world_noise(WHERE)
+@world_size(SIZE, n=100, m=5000)
 @option(SIZE, "--seeds", type=COUNT, metavar="COUNT", default=3, help="Worlds of each kind.")
-@option(SIZE, "--workers", type=COUNT, metavar="COUNT", help="Processes. Default: one per processor.")
+@workers(SIZE)
 @option(
     OUTPUT,
     "--out",

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from robustphase.cli.app import as_command, as_request, general_options, option
-from robustphase.cli.flagged import write_flagged
+from robustphase.cli.fit_outputs import write_flagged
 from robustphase.cli.outputs import check_distinct, check_new, check_writable, note_written
 from robustphase.cli.terminal import screen, shown
 from robustphase.cli.values import ImageShape

@@ -12,7 +12,7 @@ from typing import Any
 import click
 import numpy as np
 
-from robustphase.cli.app import as_command, as_request, general_options, option
+from robustphase.cli.app import as_command, as_request, general_options, option, workers
 from robustphase.cli.outputs import check_writable, replacing
 from robustphase.cli.terminal import Screen, screen, shown
 from robustphase.experiments.reproduce import CLAIMS, ReproductionInterrupted, Verdict, write_page
@@ -61,13 +61,7 @@ robustphase reproduce "Theorem 3.1" "Lemma 2.1" --folder reproduced
 )
 @click.argument("claims", metavar="[CLAIM]...", nargs=-1)
 @option(WHAT, "--quick", is_flag=True, show_default=False, help="Small sizes: under three minutes on two cores.")
-@option(
-    WHAT,
-    "--workers",
-    type=click.IntRange(min=1),
-    metavar="COUNT",
-    help="Processes. Default: one per processor.",
-)
+@workers(WHAT)
 @option(
     WHAT,
     "--resume",

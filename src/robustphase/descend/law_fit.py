@@ -19,12 +19,15 @@ import numpy as np
 
 from robustphase.constants import budget, numeric
 from robustphase.descend.newton import Step, gauss_newton_step, relative_lengths, shortened
-from robustphase.likelihood.laws import Judged, Law, PoissonLaw, Readings, means_of
+from robustphase.likelihood.laws import Judged, Readings, means_of
+from robustphase.likelihood.poisson_law import PoissonLaw
+from robustphase.likelihood.variance_law import VarianceLaw
 from robustphase.problem import Problem, put_columns, real_unknowns, select_columns
 from robustphase.rows import project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 
+Law = PoissonLaw | VarianceLaw
 _TINY = float(np.finfo(np.float64).tiny)
 
 

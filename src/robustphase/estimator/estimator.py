@@ -11,10 +11,11 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from robustphase.descend.robust_gradient import robust_descent
-from robustphase.estimator.fitting import Fitted, Settings, as_far_as_it_got, certified, fit, noise_means
-from robustphase.estimator.groups import Labelled, check_groups, group_weights
-from robustphase.estimator.history import Clock, Iteration, certificate_record, step_record
+from robustphase.estimator.attributes import SOMETIMES, attributes_of, special_attributes
+from robustphase.estimator.fitted import Settings
+from robustphase.estimator.fitting import as_far_as_it_got, fit
+from robustphase.estimator.groups import Labelled, check_groups
+from robustphase.estimator.history import Clock, Iteration
 from robustphase.estimator.inputs import (
     as_seed,
     check_groups_use,
@@ -29,16 +30,15 @@ from robustphase.estimator.inputs import (
 from robustphase.estimator.progress import LiveLine, Stopped, Watch, usual_passes
 from robustphase.estimator.scoring import explained
 from robustphase.estimator.standard_errors import FittedModel, sandwich, weighted_sandwich
-from robustphase.estimator.streaming import batch_step
+from robustphase.estimator.streaming import Stream, as_at_first, averaged_step, published_step
 from robustphase.initialise.standardise import STANDARD, Standardised, standardised
 from robustphase.likelihood import GroupEvidence, NoiseModel
 from robustphase.likelihood.laws import CurvedNoise
 from robustphase.population import PairedSignal
 from robustphase.problem import KEPT
-from robustphase.recover import Recovery
 from robustphase.recover.drift import Drift
-from robustphase.recover.model_check import ModelCheck, ModelWarning, doubts
-from robustphase.rows import MemoryRows, RowSource, project
+from robustphase.recover.model_check import ModelCheck, ModelWarning
+from robustphase.rows import RowSource, project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
@@ -349,16 +349,15 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                     fitted = as_far_as_it_got(standard.samples, watch.signals, settings, watch.progress)
                 passes, seconds = clock.now()
                 self._note(Iteration(STOPPED, passes=passes, seconds=seconds))
-            drift = fitted.drift
-        self._paired = samples.paired
-        self._copy(fitted, standard, size, one=samples.responses.ndim == 1)
+        self._paired, one = samples.paired, samples.responses.ndim == 1
+        for name in SOMETIMES:
+            self.__dict__.pop(name, None)
+        self.__dict__.update(
+            attributes_of(fitted, standard, size, one=one) | special_attributes(fitted, labelled, one=one)
+        )
+        self.signal_, self.initial_signal_ = self._marked(self.signal_), self._marked(self.initial_signal_)
         # Without the rest of the fit there is no law of the noise, and no standard errors.
-        self._law_fitted &= self.history_[-1].stage != STOPPED
-        self._copy_groups(labelled, fitted.recovery.shared)
-        if fitted.recovery.unseen is not None:
-            self.unseen_ = fitted.recovery.unseen
-        if drift is not None:
-            self.drift_ = drift
+        self._law_fitted = self.polish and self.history_[-1].stage != STOPPED
         self.batches_seen_ = 1
         self.n_iter_ = len(self.history_)
         return fitted.message, ModelWarning if any(check.severe for check in fitted.checks) else ConvergenceWarning
@@ -392,34 +391,26 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         samples = self._check_data(A, y, reset=False, enough=False)
         check_operator_use(self, samples, method="partial_fit")
         samples, size = in_ordinary_units(samples)
-        self.signal_, self.initial_signal_ = size * self.signal_, size * self.initial_signal_
-        samples = self._as_at_first(samples)
-        clock, settings = Clock(samples.source), self._settings(level)
+        samples = as_at_first(samples, self._standard)
+        signal, initial = (
+            self._standard.there(size * np.asarray(s)[:, np.newaxis])[:, 0]
+            for s in (self.signal_, self.initial_signal_)
+        )
+        stream = Stream(signal, initial, self.residual_centre_, self.noise_mean_, self.batches_seen_ + 1)
         used = self.contamination_ if isinstance(level, str) else level
-        self.batches_seen_ += 1
-        try:
-            if self.step == "paper":
-                self._published_step(samples, used, settings, clock)
-            else:
-                self._averaged_step(samples, used, settings, clock)
-        finally:
-            self.signal_, self.initial_signal_ = (
-                self._marked(self._standard.back(np.asarray(s)[:, np.newaxis])[:, 0] / size)
-                for s in (self.signal_, self.initial_signal_)
-            )
+        step_on = published_step if self.step == "paper" else averaged_step
+        step = step_on(stream, samples, used, self._settings(level), Clock(samples.source))
+        self.batches_seen_ = stream.batches
+        self.signal_ = self._marked(self._standard.back(step.signal[:, np.newaxis])[:, 0] / size)
+        self.weights_, self.covariate_weights_ = step.weights, step.covariate_weights
+        self.residual_centre_, self.noise_mean_ = step.centre, step.noise_mean
+        if step.radius is not None:
+            self.certificate_ = float(self._standard.radii(step.signal[:, np.newaxis], np.array([step.radius]))[0])
+        self._note(step.record)
         self._law_fitted = False
         del self.history_[:-LONGEST_HISTORY]
         self.n_iter_ += 1
         return self
-
-    def _as_at_first(self, samples: Samples) -> Samples:
-        """A batch with rows changed as those of the first were, and the signals with them."""
-        for change in self._standard.changes:
-            samples = samples._replace(source=change.rows(samples.source))
-        self.signal_, self.initial_signal_ = (
-            self._standard.there(np.asarray(s)[:, np.newaxis])[:, 0] for s in (self.signal_, self.initial_signal_)
-        )
-        return samples._replace(normal=self._standard.samples.normal)
 
     def _marked(self, signals: Array) -> Array:
         """Signals that know whether their conjugates are the same."""
@@ -606,75 +597,6 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             **{name: getattr(self, name) for name in names},
         )
 
-    def _copy(self, fitted: Fitted, standard: Standardised, size: float, *, one: bool) -> None:
-        """Take over what was found, in the units of the rows; for one signal without the axis of the signals."""
-        found: Recovery = fitted.recovery
-        radii = standard.radii(fitted.signals, fitted.radii)
-        signals, initial = (self._marked(standard.back(s) / size) for s in (fitted.signals, found.initial_signals))
-        # The changes are wanted again where batches follow, the rows are not.
-        self._standard = standard._replace(samples=_without_rows(standard.samples))
-
-        def plain(values: Array) -> Any:
-            first = values[..., 0]
-            return (first if first.ndim else first.item()) if one else values
-
-        self.signal_, self.initial_signal_ = (plain(s) if one else s.T for s in (signals, initial))
-        self.weights_, self.residual_weights_ = plain(found.weights), plain(found.residual_weights)
-        # Without weights of its own for any signal, one column serves all of them.
-        self.covariate_weights_ = plain(found.covariate_weights)
-        self._probabilities = plain(found.probabilities)
-        self.contamination_, self.certificate_ = plain(fitted.levels), plain(radii)
-        self.noise_mean_, self.residual_centre_ = plain(fitted.noise_means), plain(found.backgrounds)
-        self.noise_model_ = type(found.noise)(*(plain(part) for part in found.noise))
-        self._scores, self._slopes = (None if part is None else plain(part) for part in (found.scores, found.slopes))
-        self.noise_scale_ = plain(found.noise.scales)
-        self.converged_, self._law_fitted = plain(fitted.converged), self.polish
-        self.model_check_ = fitted.checks[0] if one else fitted.checks
-        # Of many signals there are no standard errors in any case.
-        self._doubted = doubts(fitted.checks[0])
-
-    def _copy_groups(self, labelled: tuple[Labelled, ...], shared: tuple[GroupEvidence | None, ...]) -> None:
-        """Take over what was found of rows and groups; what an earlier fit knew of them is forgotten."""
-        for name in ("unseen_", "row_weights_", "groups_", "group_weights_", "group_evidence_"):
-            self.__dict__.pop(name, None)
-        if self.signal_.ndim == 2:
-            rows = shared[len(labelled)]
-            self.row_weights_ = np.ones(len(self.weights_)) if rows is None else rows.used
-        if labelled:
-            evidence = shared[: len(labelled)]
-            weights = tuple(group_weights(one, seen) for one, seen in zip(labelled, evidence, strict=True))
-            names = tuple(one.names for one in labelled)
-            single = len(labelled) == 1
-            self.groups_, self.group_weights_ = (names[0], weights[0]) if single else (names, weights)
-            self.group_evidence_ = evidence[0] if single else evidence
-
-    def _averaged_step(self, samples: Samples, level: float, settings: Settings, clock: Clock) -> None:
-        """A step on a fresh batch, averaged with all earlier ones."""
-        gain = 1.0 / self.batches_seen_
-        asked = batch_step(samples, self.signal_, self.residual_centre_, level, self._seed)
-        signal = self.signal_ + gain * (asked.signal - self.signal_)
-        self.residual_centre_ += gain * (asked.centre - self.residual_centre_)
-        self.weights_, self.covariate_weights_ = asked.weights[:, 0], asked.covariate_weights[:, 0]
-        certificates, means = certified(samples, signal[:, np.newaxis], asked.weights, np.array([level]), settings)
-        self.noise_mean_ += gain * (float(means[0]) - self.noise_mean_)
-        self.signal_ = certificates.signals[:, 0]
-        self.certificate_ = float(self._standard.radii(certificates.signals, certificates.radii)[0])
-        self._note(certificate_record(certificates, clock)._replace(stage="descent"))
-
-    def _published_step(self, samples: Samples, level: float, settings: Settings, clock: Clock) -> None:
-        """One iteration of Algorithm 2 or 4 on a fresh batch."""
-        rule = settings.rule(level, self.initial_signal_)
-        step = next(robust_descent(self.signal_, [samples], rule))
-        self.signal_ = step.signal
-        weights, used = np.ones(samples.responses.size), step.sample_weights(rule)
-        weights[: used.size] = used
-        self.weights_ = np.where(samples.dropped, 0.0, weights)
-        self.covariate_weights_ = (~samples.dropped).astype(np.float64)
-        if settings.unknown_mean:
-            background = noise_means(samples, self.signal_[:, np.newaxis], self.weights_[:, np.newaxis])
-            self.noise_mean_ += (float(background[0]) - self.noise_mean_) / self.batches_seen_
-        self._note(step_record(step, clock))
-
     def _note(self, record: Iteration) -> None:
         self.history_.append(record)
         if self.verbose:
@@ -688,14 +610,6 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tags.regressor_tags.poor_score = True
         tags.input_tags.allow_nan = self.nonfinite == "drop"
         return tags
-
-
-def _without_rows(samples: Samples) -> Samples:
-    """What is remembered of the samples of a fit."""
-    nothing = np.empty(0)
-    return samples._replace(
-        source=MemoryRows(np.empty((0, samples.source.shape[1]))), responses=nothing, dropped=nothing
-    )
 
 
 def _named(A: Any, source: Any) -> Any:

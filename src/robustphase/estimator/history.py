@@ -10,7 +10,7 @@ import numpy as np
 
 from robustphase.descend.robust_gradient import DescentStep
 from robustphase.recover.certificate import Certificates
-from robustphase.recover.engine import Stage
+from robustphase.recover.recovery import Stage
 from robustphase.rows import RowSource
 
 _TINY = float(np.finfo(np.float64).tiny)
@@ -22,14 +22,15 @@ class Iteration(NamedTuple):
     Attributes
     ----------
     stage : str
-        What was done: "start", "race", "finalists", "polish", "certificate" or "descent"; "stopped" where a
+        What was done: "start", "selection", "finalists", "likelihood", "certificate" or "descent"; "stopped" where a
         callback has ended the fit.
     moved : float
         How far the signal moved, relative to its norm.
     gradient_norm : float
         Length of the robust gradient, where one was computed.
     certificate : float
-        Variance along the worst direction of the gradients, where one was computed.
+        Variance along the worst direction: of the gradients in a descent, of the displacements they ask for at the end, over the
+        squared norm.
     removed : float
         Fraction of the samples taken away by the mean estimator, where one ran.
     score : float
@@ -108,7 +109,7 @@ def certificate_record(certificates: Certificates, clock: Clock) -> Iteration:
         "certificate",
         moved=float(certificates.moved.max()),
         gradient_norm=float(np.linalg.norm(gradients.means, axis=0).max()),
-        certificate=float(gradients.top_variances.max()),
+        certificate=float(gradients.variances.max()),
         removed=float(gradients.removed.max()),
         candidates=count,
         passes=passes,

@@ -23,10 +23,10 @@ PAUSE = 0.1
 #: What follows a stage that has ended, as a rule.
 NEXT = {
     "": "start",
-    "start": "race",
-    "race": "race",
-    "finalists": "polish",
-    "polish": "certificate",
+    "start": "selection",
+    "selection": "selection",
+    "finalists": "likelihood",
+    "likelihood": "certificate",
     "second opinion": "certificate",
     "descent": "descent",
 }

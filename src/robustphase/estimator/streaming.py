@@ -1,4 +1,4 @@
-"""One step on one batch of a stream.
+"""Steps on the batches of a stream.
 
 With ``step="paper"`` a step is an iteration of Algorithm 2 (4). Otherwise steps are the engine's own, from the present
 signal: screened covariates, weights of the mixture likelihood, population curvature. They need no more samples than the
@@ -13,6 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from robustphase.descend.candidate_steps import advance, at_rest, evaluate, placed
+from robustphase.descend.robust_gradient import robust_descent
+from robustphase.estimator.certifying import certified, noise_means
+from robustphase.estimator.fitted import Settings
+from robustphase.estimator.history import Clock, Iteration, certificate_record, step_record
+from robustphase.initialise.standardise import Standardised
 from robustphase.initialise.start import screened_problem
 from robustphase.likelihood import compare
 from robustphase.likelihood.comparison import comparison_floor
@@ -21,6 +26,79 @@ from robustphase.validation import Samples
 
 #: Steps on a batch: iterated weights follow slowly, so one alone goes only part of the way.
 STEPS = 3
+
+
+class Stream(NamedTuple):
+    """What a stream has learned: its signal and where it began, centre and mean of the residuals, and batches with this one."""
+
+    signal: Array
+    initial_signal: Array
+    centre: float
+    noise_mean: float
+    batches: int
+
+
+class StreamStep(NamedTuple):
+    """Where a batch has moved the stream, and what is said of the batch.
+
+    Attributes
+    ----------
+    signal, centre, noise_mean
+        The stream after the batch.
+    weights, covariate_weights : ndarray of shape (m,)
+        Weights of its samples and of its rows.
+    radius : float or None
+        The certificate; None where there is no new one.
+    record : Iteration
+        For the history.
+    """
+
+    signal: Array
+    centre: float
+    noise_mean: float
+    weights: Array
+    covariate_weights: Array
+    radius: float | None
+    record: Iteration
+
+
+def as_at_first(samples: Samples, standard: Standardised) -> Samples:
+    """A batch with rows changed as those of the first were."""
+    for change in standard.changes:
+        samples = samples._replace(source=change.rows(samples.source))
+    return samples._replace(normal=standard.samples.normal)
+
+
+def averaged_step(stream: Stream, samples: Samples, level: float, settings: Settings, clock: Clock) -> StreamStep:
+    """A step on a fresh batch, averaged with all earlier ones."""
+    gain = 1.0 / stream.batches
+    asked = batch_step(samples, stream.signal, stream.centre, level, settings.seed)
+    signal = stream.signal + gain * (asked.signal - stream.signal)
+    certificates, means = certified(samples, signal[:, np.newaxis], asked.weights, np.array([level]), settings)
+    return StreamStep(
+        certificates.signals[:, 0],
+        stream.centre + gain * (asked.centre - stream.centre),
+        stream.noise_mean + gain * (float(means[0]) - stream.noise_mean),
+        asked.weights[:, 0],
+        asked.covariate_weights[:, 0],
+        float(certificates.radii[0]),
+        certificate_record(certificates, clock)._replace(stage="descent"),
+    )
+
+
+def published_step(stream: Stream, samples: Samples, level: float, settings: Settings, clock: Clock) -> StreamStep:
+    """One iteration of Algorithm 2 or 4 on a fresh batch."""
+    rule = settings.rule(level, stream.initial_signal)
+    step = next(robust_descent(stream.signal, [samples], rule))
+    weights, used = np.ones(samples.responses.size), step.sample_weights(rule)
+    weights[: used.size] = used
+    weights = np.where(samples.dropped, 0.0, weights)
+    noise_mean = stream.noise_mean
+    if settings.unknown_mean:
+        background = noise_means(samples, step.signal[:, np.newaxis], weights[:, np.newaxis])
+        noise_mean += (float(background[0]) - noise_mean) / stream.batches
+    covariates = (~samples.dropped).astype(np.float64)
+    return StreamStep(step.signal, stream.centre, noise_mean, weights, covariates, None, step_record(step, clock))
 
 
 class BatchStep(NamedTuple):

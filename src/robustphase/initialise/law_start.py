@@ -15,7 +15,8 @@ from robustphase.constants import budget, derived
 from robustphase.initialise.block_davidson import candidate_directions
 from robustphase.initialise.rank_spectra import operator_directions
 from robustphase.initialise.start import unusual_directions
-from robustphase.likelihood.laws import PoissonLaw, Readings, means_of
+from robustphase.likelihood.laws import Readings, means_of
+from robustphase.likelihood.poisson_law import PoissonLaw
 from robustphase.problem import Problem
 from robustphase.rows import OperatorRows
 from robustphase.rows.passes import abs2, project_rows

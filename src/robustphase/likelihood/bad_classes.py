@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robustphase.constants import derived
-from robustphase.likelihood.laws import marginal_law
+from robustphase.likelihood.bad_responses import marginal_law
 
 Array = NDArray[Any]
 _TINY = float(np.finfo(np.float64).tiny)

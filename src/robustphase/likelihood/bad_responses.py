@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from robustphase.constants import derived, empirical
 
 Array = NDArray[Any]
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -92,9 +93,67 @@ def _column_density(responses: Array, mass: Array) -> Array:
     reach = _reach(m)
     low, high = np.maximum(np.arange(m) - reach, 0), np.minimum(np.arange(m) + reach, m - 1)
     density = np.empty(m)
-    total = max(float(cumulated[-1]), float(np.finfo(np.float64).tiny))
+    total = max(float(cumulated[-1]), _TINY)
     # Ties (erased responses) have zero width; a neighbourhood gets no narrower than its share of the unit.
     density[order] = (cumulated[high] - cumulated[low]) / (
         total * np.maximum(ordered[high] - ordered[low], DENSITY.neighbours)
     )
     return density
+
+
+def marginal_law(responses: Array, mass: Array, *, counts: bool) -> Array:
+    """Law of all readings with the given mass, smoothed over neighbours, at every reading, shape (m, k).
+
+    Ties are one value: a count that many readings share has their share as its probability, whatever the neighbours hold.
+
+    Parameters
+    ----------
+    responses : ndarray of shape (m, k)
+        Readings.
+    mass : ndarray of shape (m, 1) or (m, k)
+        How much each counts.
+    counts : bool
+        Probabilities of whole numbers, instead of a density.
+    """
+    law = np.empty(responses.shape)
+    masses = np.broadcast_to(mass, responses.shape)
+    for column in range(responses.shape[1]):
+        law[:, column] = _smoothed(responses[:, column], masses[:, column], counts)
+    return law
+
+
+def censored_law(law: Array, responses: Array, mass: Array, censored: Array) -> Array:
+    """The law of bad readings, with the share of all readings of at least y where that is all a reading says."""
+    whole = np.array(np.broadcast_to(law, np.broadcast_shapes(law.shape, censored.shape)))
+    masses = np.broadcast_to(mass, whole.shape)
+    for column in range(whole.shape[1]):
+        at = np.broadcast_to(censored, whole.shape)[:, column]
+        if not at.any():
+            continue
+        y, w = np.broadcast_to(responses, whole.shape)[:, column], masses[:, column]
+        order = np.argsort(y)
+        above = np.concatenate((np.cumsum(w[order][::-1])[::-1], [0.0])) / max(float(w.sum()), _TINY)
+        whole[at, column] = above[np.searchsorted(y[order], y[at])]
+    return whole
+
+
+def _smoothed(responses: Array, mass: Array, counts: bool) -> Array:
+    values, places = np.unique(responses, return_inverse=True)
+    own = np.bincount(places, mass, values.size)
+    before = np.concatenate(([0.0], np.cumsum(own)))
+    total = max(float(before[-1]), _TINY)
+    reach = max(DENSITY.neighbours * total, total * DENSITY.fewest / responses.size)
+    # A value that holds enough by itself needs no neighbours.
+    lonely = (own < reach) * reach
+    low = np.maximum(np.searchsorted(before, before[:-1] - lonely, side="right") - 1, 0)
+    high = np.minimum(np.searchsorted(before, before[1:] + lonely, side="left"), values.size)
+    high = np.maximum(high, np.arange(values.size) + 1)
+    held = before[high] - before[low]
+    widths = values[high - 1] - values[low]
+    if counts:
+        widths = np.maximum(np.rint(widths), 0.0) + 1
+    else:
+        spread = float(np.subtract(*np.quantile(responses, (0.75, 0.25)))) or float(np.mean(np.abs(responses))) or 1.0
+        widths = np.maximum(widths, DENSITY.neighbours * spread)
+    law: Array = held / (total * widths)
+    return law[places]

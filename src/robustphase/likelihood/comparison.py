@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from robustphase.constants import empirical, numeric
+from robustphase.constants import empirical
 from robustphase.likelihood.bad_responses import DENSITY
+from robustphase.likelihood.noise_model import NOISE
 
 Array = NDArray[Any]
 
@@ -34,7 +35,6 @@ class ComparisonOptions:
     sinking: float = empirical(
         4.5, "power with which the density floor sinks beyond: only surprising samples tell then"
     )
-    tiny_scale: float = numeric(1e-12, "residuals below it, in units of the responses, are roundings")
 
     @property
     def quantile(self) -> float:
@@ -77,7 +77,7 @@ def residual_scales(residuals: Array, active: Array, levels: Array) -> Array:
         sizes = np.abs(column[chosen[:, index]])
         rank = min(int(shares[index] * sizes.size), sizes.size - 1)
         sizes.partition(rank)
-        scales[index] = max(sizes[rank] / COMPARISON.quantile, COMPARISON.tiny_scale)
+        scales[index] = max(sizes[rank] / COMPARISON.quantile, NOISE.tiny_scale)
     return scales
 
 

@@ -36,7 +36,10 @@ class NoiseOptions:
     """Constants of the noise model."""
 
     lightest: float = numeric(1 / 60, "least inverse degrees of freedom: at 60 the tails are normal for all purposes")
-    heaviest: float = empirical(1 / 2.5, "largest inverse degrees of freedom: variances that barely exist")
+    heaviest: float = numeric(
+        1 / 2.5,
+        "largest inverse degrees of freedom: noise has a variance, ν/(ν − 2) over the squared scale, and this is five of them",
+    )
     most_skew: float = empirical(4.0, "largest ratio of the two scales: beyond, one side explains everything")
     least_share: float = empirical(0.002, "least share of bad samples: a mixture without any would trust every sample")
     longest_tail_step: float = numeric(0.1, "longest step of the inverse degrees of freedom in Fisher's scoring")
@@ -308,3 +311,18 @@ def _scored_tails(model: NoiseModel, statistics: Statistics) -> Array:
 def _sums(values: Array) -> Array:
     sums: Array = values.sum(axis=0, dtype=np.float64)
     return sums
+
+
+def law_mean(noise: NoiseModel) -> Array:
+    """Mean of the asymmetric Student law over its lower scale: ``(k − 1) E|t|`` for the skew k, shape (k,)."""
+    nu = noise.degrees
+    size = 2 * np.sqrt(nu / np.pi) / (nu - 1) * np.exp(gammaln((nu + 1) / 2) - gammaln(nu / 2))
+    mean: Array = noise.scales * (noise.skews - 1) * size
+    return mean
+
+
+def law_variance(noise: NoiseModel) -> Array:
+    """Variance of the asymmetric Student law: ``(1 − k + k²) ν/(ν − 2)`` about its peak, less the squared mean; shape (k,)."""
+    k, nu = noise.skews, noise.degrees
+    variance: Array = noise.scales**2 * (1 - k + k**2) * nu / (nu - 2) - law_mean(noise) ** 2
+    return variance

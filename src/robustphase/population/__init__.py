@@ -8,6 +8,7 @@ library:
 - ``real_rows``: complex signals behind real rows, which are pairs of real ones;
 - ``curvature``: exact strong convexity and smoothness, at a point and over a ball around the truth;
 - ``steps``: the paper's steps, the corrected ones, the population-Newton step, and the descent they produce;
+- ``reach``: how far the truth can be, given the displacement that the risk asks for;
 - ``moments`` and ``kurtosis``: means and covariances of everything the algorithms average;
 - ``distance``: the distance up to global sign or phase.
 
@@ -24,11 +25,13 @@ from robustphase.population import (
     real_rows,
     steps,
 )
+from robustphase.population._vectors import NoiseMean
 from robustphase.population.curvature import CurvatureRange, convexity_radius, curvature_at, curvature_range
 from robustphase.population.distance import distance
 from robustphase.population.kurtosis import kappa_4, kappa_4_bound, paired_kappa_4
 from robustphase.population.model import gradient, hessian, minimiser, risk
 from robustphase.population.moments import CovarianceBounds
+from robustphase.population.reach import reach
 from robustphase.population.real_rows import PairedSignal
 from robustphase.population.steps import (
     PAPER_STEPS,
@@ -37,6 +40,7 @@ from robustphase.population.steps import (
     contraction,
     descent_path,
     guaranteed_step,
+    inverse_curvature,
     newton_step,
     paper_contraction,
     paper_step,
@@ -49,6 +53,7 @@ __all__ = [
     "STEPS_AS_PUBLISHED",
     "CovarianceBounds",
     "CurvatureRange",
+    "NoiseMean",
     "PairedSignal",
     "best_local_step",
     "complex_model",
@@ -62,6 +67,7 @@ __all__ = [
     "gradient",
     "guaranteed_step",
     "hessian",
+    "inverse_curvature",
     "kappa_4",
     "kappa_4_bound",
     "kurtosis",
@@ -72,6 +78,7 @@ __all__ = [
     "paired_kappa_4",
     "paper_contraction",
     "paper_step",
+    "reach",
     "real_rows",
     "risk",
     "solution_curvature",

@@ -14,6 +14,7 @@ everywhere: it is the proof by example that the published step of Algorithm 4 do
 """
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Final
 
@@ -39,8 +40,8 @@ _SOLUTION_CURVATURE: Final[dict[tuple[bool, str], tuple[float, float]]] = {
     (True, "unknown"): (1.0, 2.0),
 }
 
-# Least curvature over ‖x‖² that a step behind real rows divides by: an imaginary part of a tenth of the signal has twice that.
-_LEAST_PAIRED: Final = 0.01
+LEAST_PAIRED: Final = 0.01
+"""Least curvature over ‖x‖² that is divided by behind real rows: an imaginary part of a tenth of the signal has twice that."""
 
 
 def step_as_published(start: npt.ArrayLike, *, noise_mean: NoiseMean = "zero") -> float:
@@ -242,18 +243,10 @@ def newton_step(
     check_noise_mean(noise_mean)
     if signal.shape != gradient.shape:
         raise ValueError(f"signal and gradient must have the same shape, got {signal.shape} and {gradient.shape}")
-    is_complex = np.iscomplexobj(signal) or np.iscomplexobj(gradient)
-    across, along = _SOLUTION_CURVATURE[is_complex, noise_mean]
     size = math.sqrt(_power(signal))
-    unit = signal / size
-    step: npt.NDArray[Any]
-    if is_complex and real_rows:
-        step = _step_behind_real_rows(unit, gradient, noise_mean) * (damping / size**2)
-    else:
-        radial = complex(np.vdot(unit, gradient))
-        # Split off the component along the signal (and the phase), divide each part by its own curvature.
-        correction = radial.real / along - radial / across
-        step = (gradient / across + (correction if is_complex else correction.real) * unit) * (damping / size**2)
+    solve = inverse_curvature(signal[:, np.newaxis], noise_mean=noise_mean, real_rows=real_rows)
+    step: npt.NDArray[Any] = damping * solve(gradient[:, np.newaxis])[:, 0]
+    step = step.astype(np.result_type(signal, gradient), copy=False)
     if max_relative_length is not None:
         length = float(np.linalg.norm(step))
         if length > max_relative_length * size:
@@ -261,15 +254,47 @@ def newton_step(
     return step
 
 
-def _step_behind_real_rows(unit: npt.NDArray[Any], gradient: npt.NDArray[Any], noise_mean: str) -> npt.NDArray[Any]:
-    """``H⁻¹ gradient`` for a complex signal of norm one; a nearly real one has curvatures that a step must not divide by."""
-    signals = np.asarray(unit, np.complex128)[:, np.newaxis]
-    least = np.full(1, _LEAST_PAIRED)
-    curvature = PairedCurvature(
-        signals, normal_moments(signals), profiled=noise_mean == "unknown", least_across=least, least_along=least
-    )
-    step: npt.NDArray[Any] = curvature.solve(np.asarray(gradient, np.complex128)[:, np.newaxis])[:, 0]
-    return step
+def inverse_curvature(
+    signals: npt.NDArray[Any], *, noise_mean: NoiseMean = "zero", real_rows: bool = False
+) -> Callable[[npt.NDArray[Any]], npt.NDArray[Any]]:
+    """The inverses of the curvatures ``H`` of `newton_step` at k signals, as a function of k vectors.
+
+    ``H`` is symmetric for the real inner product ``Re⟨u, v⟩``. A signal of zero has no curvature to divide by: its vectors
+    become zero.
+
+    Parameters
+    ----------
+    signals : ndarray of shape (n, k)
+        The points, real or complex.
+    noise_mean, real_rows
+        As in `newton_step`. A nearly real signal behind real rows has curvatures that nothing should be divided by; they
+        count as a hundredth of ‖x‖².
+
+    Returns
+    -------
+    callable
+        From an array of shape (n, k) to ``H⁻¹ v`` of every column, of the same shape.
+    """
+    sizes = np.linalg.norm(signals, axis=0)
+    some = sizes > 0
+    units = signals / np.where(some, sizes, 1.0)
+    powers = np.where(some, np.maximum(sizes**2, np.finfo(np.float64).tiny), np.inf)
+    if np.iscomplexobj(signals) and real_rows:
+        least = np.full(sizes.size, LEAST_PAIRED)
+        pairs = PairedCurvature(
+            units, normal_moments(units), profiled=noise_mean == "unknown", least_across=least, least_along=least
+        )
+        return lambda vectors: pairs.solve(vectors) / powers
+
+    def solve(vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        is_complex = np.iscomplexobj(signals) or np.iscomplexobj(vectors)
+        across, along = _SOLUTION_CURVATURE[is_complex, noise_mean]
+        radial = np.vecdot(units.T, vectors.T)
+        # Split off the component along the signal (and the phase), divide each part by its own curvature.
+        solved: npt.NDArray[Any] = (vectors / across + (radial.real / along - radial / across) * units) / powers
+        return solved
+
+    return solve
 
 
 def descent_path(

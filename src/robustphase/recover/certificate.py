@@ -1,13 +1,16 @@
-"""What the theory says about the answers: balls that hold a stationary point of the robust gradient.
+"""What the theory says about the answers: balls that hold the signal if the stated contamination is right.
 
-At an answer the loss gradients of all samples get a robust mean g, with the variance λ along its worst direction as
-certificate. Clean gradients average to within ``C sqrt(ε λ)`` of g (Proposition 2.1), and the risk is curved by at least
-``2‖x‖²`` near the signal (Lemma 2.1, corrected), so the signal lies within ``‖H⁻¹g‖ + C sqrt(ε λ)/(2‖x‖²)`` of the answer. The
-likelihood fit has no such guarantee of its own, so it may not leave the ball around the robust stationary point ``x − H⁻¹g``.
+The gradient ``g_j`` of a sample asks for the displacement ``H⁻¹g_j``, H the curvature of the risk. The displacements of all
+samples get a robust mean. A share ε of bad samples among those that are kept moves it by no more than their tail, the sum of
+the share ε that goes farthest along the worst direction; the clean samples that were rewritten had a tail as well; and the
+average of the clean ones differs from its expectation ``H⁻¹∇R(x)`` by ``sqrt(d λ/m)``, λ the variance along a typical
+direction. That bounds the displacement that the risk asks for, and `population.reach` says how far the signal can be.
 
-A contamination that was found and not told is a count of those bad samples that can be recognised one by one. Others hide in the
-tails of the noise, and a ball that does not count them holds the average of everything, bad samples included. So answers are
-brought back only out of the ball of the contamination that they were fitted against.
+The paper bounds the mean of the gradients by ``C sqrt(ε λ)`` (Proposition 2.1) and divides by the least curvature, ``2‖x‖²``.
+Gradients vary most along the signal, where the curvature is largest as well, and tails are at most ``sqrt(ε λ)``, mostly half of
+that. The likelihood fit has no guarantee of its own, so it may not leave the paper's ball around the robust stationary point
+``x − H⁻¹g``. A contamination that was found and not told is a count of those bad samples that can be recognised one by one;
+others hide in the tails of the noise. So ε is then what the answers were fitted against.
 
 Any weights certify that take away no more than the contamination and leave a small variance, wherever they come from. So the
 engine's own are tried first, for all signals in common passes: every gradient is a multiple of a row, ``g_j = c_j a_j``, so
@@ -17,14 +20,16 @@ weights do not settle the matter.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, derived, empirical, numeric
+from robustphase.constants import budget, empirical, numeric
 from robustphase.descend.robust_gradient import gradient_points, robust_gradient
-from robustphase.population import newton_step
+from robustphase.means import MeanResult
+from robustphase.population import NoiseMean, inverse_curvature, reach
 from robustphase.population.real_rows import least_curvature
 from robustphase.problem import kept, put_columns
 from robustphase.rows import OperatorRows, RowSource
@@ -39,14 +44,15 @@ class CertificateOptions:
     """Constants of the certificate."""
 
     constant: float = empirical(
+        4.0,
+        "C of Proposition 2.1 beyond which an answer is brought back: twice what any mean within its bounds may need",
+    )
+    tails: float = empirical(
         3.0,
-        "C of Proposition 2.1 beyond which an answer is brought back: clean and attacked runs stay below a third of it",
+        "how many tails of the kept displacements the bad samples may be worth: they hold one, the clean samples that they have "
+        "replaced held another, and what was trimmed with these is one more at most in all attacks that were searched for",
     )
-    stated: float = empirical(
-        2.0, "C of the radius that is stated: attacks that were searched for reach 0.6 of it, others half of that"
-    )
-    curvature: float = derived(2.0, "least curvature of the risk at the signal over ‖x‖² (Lemma 2.1, corrected)")
-    depth: int = budget(5, "passes that look for the worst direction")
+    depth: int = budget(4, "passes that look for the worst direction")
     rounding: float = numeric(1e-9, "relative displacements below it are roundings")
     shortest: float = numeric(1e-150, "signals shorter than it count as that long: its square is still a number")
 
@@ -66,9 +72,7 @@ class Answers(NamedTuple):
     signals : ndarray of shape (n, k)
         The answers.
     backgrounds, levels : ndarray of shape (k,)
-        Noise means, and ε' of Proposition 2.1.
-    assumed : ndarray of shape (k,)
-        The same for the contamination that the answers were fitted against, which is more where it was found and not told.
+        Noise means, and ε' of Proposition 2.1 for the contamination that the answers were fitted against.
     unknown_mean : bool
         Whether backgrounds were fitted.
     """
@@ -79,20 +83,35 @@ class Answers(NamedTuple):
     signals: Array
     backgrounds: Array
     levels: Array
-    assumed: Array
     unknown_mean: bool
 
     def only(self, columns: Array) -> Answers:
         """Some of the answers."""
-        names = ("responses", "weights", "signals", "backgrounds", "levels", "assumed")
+        names = ("responses", "weights", "signals", "backgrounds", "levels")
         return self._replace(**{name: getattr(self, name)[..., columns] for name in names})
 
 
 class Gradients(NamedTuple):
-    """Robust means of the gradients of k signals (n, k), their worst variances (k,), and the shares taken away (k,)."""
+    """What robust means of the gradients say.
+
+    Attributes
+    ----------
+    means : ndarray of shape (n, k)
+        The robust means of the gradients of k signals.
+    variances : ndarray of shape (k,)
+        Variances of the displacements ``H⁻¹g`` along their worst directions, over the squared norms of the signals.
+    tails : ndarray of shape (k,)
+        By how much the share ε of the displacements that goes farthest along these directions moves the mean, over the norms.
+    typical : ndarray of shape (k,)
+        Variances along all directions, on average.
+    removed : ndarray of shape (k,)
+        Shares of the samples that were taken away.
+    """
 
     means: Array
-    top_variances: Array
+    variances: Array
+    tails: Array
+    typical: Array
     removed: Array
 
 
@@ -129,112 +148,184 @@ def certify(answers: Answers, *, mean_estimator: str = "filter", random_state: A
         Which robust mean to take where the weights of the answers do not settle the matter.
     """
     keep = kept(answers.weights)
-    gradients = weighted_gradients(answers, keep)
+    levels = np.maximum(answers.levels, 1.0 - keep.mean(axis=0))
+    gradients = weighted_gradients(answers, keep, levels)
     if isinstance(answers.source, OperatorRows):
         k = answers.backgrounds.size
         return Certificates(answers.signals, np.full(k, np.nan), np.zeros(k), gradients)
-    found = vouched(answers, gradients, np.maximum(answers.levels, gradients.removed))
+    found = vouched(answers, gradients, levels)
     unsettled = (found.moved > 0) | ~keep.any(axis=0) | (mean_estimator != "filter")
     for column in np.flatnonzero(unsettled):
         one = answers.only(np.array([column]))
         points = gradient_points(
             one.source, one.responses[:, 0], one.signals[:, 0], background=float(one.backgrounds[0])
         )
-        # Where the answer is outside of the ball, it takes a mean that could do without all the bad samples there may be.
-        level = float((one.assumed if found.moved[column] > 0 else one.levels)[0])
-        mean = robust_gradient(points, level, mean_estimator=mean_estimator, random_state=random_state)
-        robust = Gradients(mean.location[:, np.newaxis], np.array([mean.top_variance]), np.array([mean.removed]))
-        found = put_columns(found, vouched(one, robust, np.array([level])), np.array([column]))
+        mean = robust_gradient(points, float(one.levels[0]), mean_estimator=mean_estimator, random_state=random_state)
+        found = put_columns(found, vouched(one, _within(one, mean), one.levels), np.array([column]))
     return found
 
 
-def weighted_gradients(answers: Answers, keep: Array) -> Gradients:
-    """Means of the gradients of the samples that are kept, and the variances along their worst directions.
+def weighted_gradients(answers: Answers, weights: Array, levels: Array) -> Gradients:
+    """Weighted means of the gradients, and how far their displacements go along the worst directions.
 
-    Clean gradients vary most along the signal, and points that move the mean show along the mean, so the search for the
-    worst direction starts between these two.
+    Parameters
+    ----------
+    answers : Answers
+        The samples and the answers.
+    weights : ndarray of shape (m, k)
+        Weights of the gradients, or which of them are kept.
+    levels : ndarray of shape (k,)
+        ε of the tails.
     """
-    signals, backgrounds, mass = answers.signals, answers.backgrounds, np.maximum(keep.sum(axis=0), 1)
+    signals, backgrounds = answers.signals, answers.backgrounds
+    mass = np.maximum(weights.sum(axis=0), _TINY)
 
-    def mean_kernel(block: Array, y: Array, counts: Array) -> Parts:
+    def mean_kernel(block: Array, y: Array, w: Array) -> Parts:
         projections = project_block(block, signals)
         # Samples that are not kept may be too large to square.
         with np.errstate(over="ignore", invalid="ignore"):
             coefficients = (abs2(projections) - y + backgrounds) * projections
-        coefficients[~counts] = 0
-        return Parts(sums=(adjoint_block(block, coefficients),), rows=(abs2(coefficients),))
+        coefficients[w == 0] = 0
+        return Parts(sums=(adjoint_block(block, w * coefficients),), rows=(np.sqrt(w) * coefficients,))
 
-    parts = answers.source.reduce(in_slices(mean_kernel, signals.shape[1]), (answers.responses, keep))
-    means = parts.sums[0] / mass
-    # On the same side, so that the two do not cancel.
-    side = np.where(np.vecdot(signals.T, means.T).real < 0, -1.0, 1.0)
-    guesses = _unit(signals) + side * _unit(means)
-    variances = _worst_variances(answers.source, parts.rows[0], mass, means, guesses)
-    return Gradients(means, variances, 1.0 - keep.mean(axis=0))
+    parts = answers.source.reduce(in_slices(mean_kernel, signals.shape[1]), (answers.responses, weights))
+    means, coefficients = parts.sums[0] / mass, parts.rows[0]
+    variances, worst = _worst_directions(answers, coefficients, mass, means)
+    reach = _displacements_along(answers, worst, coefficients, means) * np.sqrt(weights)
+    tails = _tails(reach, levels) / mass
+    return Gradients(means, variances, tails, _typical(answers, coefficients, mass), 1.0 - weights.mean(axis=0))
 
 
 def vouched(answers: Answers, gradients: Gradients, levels: Array) -> Certificates:
     """The balls that robust means of the gradients vouch for, and the signals brought back into them."""
-    signals, m = answers.signals, answers.responses.shape[0]
+    signals, (m, n) = answers.signals, answers.source.shape
     norms = np.maximum(np.linalg.norm(signals, axis=0), CERTIFICATE.shortest)
-    noise_mean: Any = "unknown" if answers.unknown_mean else "zero"
-    paired = np.iscomplexobj(signals) and answers.source.dtype.kind != "c"
-    displacements = np.stack(
-        [
-            newton_step(x, g, noise_mean=noise_mean, real_rows=paired) if np.any(x) else np.zeros_like(x)
-            for x, g in zip(signals.T, gradients.means.T, strict=True)
-        ],
-        axis=1,
-    )
+    displacements = _inverse_curvature(answers)(gradients.means)
     offsets = np.linalg.norm(displacements, axis=0)
-    # A mean estimator that certifies nothing vouches for no ball.
-    variances = np.where(np.isfinite(gradients.top_variances), np.maximum(gradients.top_variances, 0.0), np.inf)
-    # The gradients of a signal of zero vanish, and the curvature with them.
-    curvatures = np.maximum(CERTIFICATE.curvature * norms**2 * (least_curvature(signals) if paired else 1.0), _TINY)
-    with np.errstate(over="ignore"):
-        # Answers of next to no length are certified nothing.
-        unit = CERTIFICATE.constant * np.sqrt(variances) / curvatures
-    allowed = unit * np.sqrt(np.maximum(levels, 1.0 / m))
-    room = unit * np.sqrt(np.maximum(np.maximum(levels, answers.assumed), 1.0 / m))
+    # A mean estimator that certifies nothing vouches for no ball; nor do answers of no length, whose gradients vanish.
+    known = np.isfinite(gradients.variances) & np.any(signals, axis=0)
+    unit = CERTIFICATE.constant * norms * np.sqrt(np.where(known, gradients.variances, np.inf))
+    room = unit * np.sqrt(np.maximum(levels, 1.0 / m))
     outside = (offsets > room) & (offsets > CERTIFICATE.rounding * norms)
     excess = np.where(outside, 1.0 - np.minimum(room, offsets) / np.maximum(offsets, _TINY), 0.0)
+    by_chance = np.sqrt(gradients.typical * (2 if np.iscomplexobj(signals) else 1) * n / m)
+    asked_for = np.minimum(offsets, room) / norms + CERTIFICATE.tails * gradients.tails + by_chance
+    radii = reach(
+        np.where(known, asked_for, np.inf), noise_mean=_noise_mean(answers), is_complex=np.iscomplexobj(signals)
+    )
     return Certificates(
         signals - excess * displacements,
-        (np.minimum(offsets, room) + CERTIFICATE.stated / CERTIFICATE.constant * allowed) / norms,
+        radii,
         excess * offsets / norms,
         gradients,
     )
 
 
-def _worst_variances(source: RowSource, squares: Array, mass: Array, means: Array, guesses: Array) -> Array:
-    """Largest eigenvalue of the covariance of the gradients ``c a`` of every signal, by Lanczos' method, one pass per step."""
+def _within(answers: Answers, mean: MeanResult) -> Gradients:
+    """What a robust mean says of the gradients of one answer: within its weights if it vouches for them."""
+    location, removed = mean.location[:, np.newaxis], np.array([mean.removed])
+    if not np.isfinite(mean.top_variance):
+        nothing = np.full(1, np.inf)
+        return Gradients(location, nothing, nothing, nothing, removed)
+    inside = weighted_gradients(answers, mean.weights[:, np.newaxis], answers.levels)
+    return inside._replace(means=location, removed=removed)
+
+
+def _inverse_curvature(answers: Answers) -> Callable[[Array], Array]:
+    return inverse_curvature(answers.signals, noise_mean=_noise_mean(answers), real_rows=_paired(answers))
+
+
+def _noise_mean(answers: Answers) -> NoiseMean:
+    return "unknown" if answers.unknown_mean else "zero"
+
+
+def _paired(answers: Answers) -> bool:
+    """Whether complex signals stand behind real rows."""
+    return np.iscomplexobj(answers.signals) and answers.source.dtype.kind != "c"
+
+
+def _worst_directions(answers: Answers, coefficients: Array, mass: Array, means: Array) -> tuple[Array, Array]:
+    """Largest eigenvalue of the covariance of the displacements ``H⁻¹ c a / ‖x‖`` of every signal, and its vector.
+
+    By Lanczos' method, one pass per step, with the real inner product: a displacement is a vector of real and imaginary
+    parts. Points that move the mean show along the mean, so the search starts between the mean and the signal.
+    """
+    signals, solve = answers.signals, _inverse_curvature(answers)
+    norms = np.maximum(np.linalg.norm(signals, axis=0), CERTIFICATE.shortest)
+    drift = solve(means) / norms
+    # On the same side, so that the two do not cancel.
+    vectors = _unit(_unit(signals) + np.where(_inner(signals, drift) < 0, -1.0, 1.0) * _unit(drift))
     basis: list[Array] = []
     images: list[Array] = []
-    vectors = _unit(guesses)
     for _ in range(CERTIFICATE.depth):
-        image = _second_moments_times(source, vectors, squares) / mass
-        image = image - means * np.vecdot(means.T, vectors.T)
+        wanted = solve(vectors) / norms
+        image = solve(_second_moments_times(answers.source, wanted, coefficients) / mass) / norms
+        image = image - drift * _inner(drift, vectors)
         basis.append(vectors)
         images.append(image)
         # Twice: the first projection leaves roundings that the division by small norms would amplify.
         left = image
         for _ in range(2):
             for earlier in basis:
-                left = left - earlier * np.vecdot(earlier.T, left.T)
+                left = left - earlier * _inner(earlier, left)
         new = np.linalg.norm(left, axis=0) > CERTIFICATE.rounding * np.linalg.norm(image, axis=0)
         vectors = np.where(new, _unit(left), 0.0)
-    small = np.einsum("dnk,enk->kde", np.stack(basis).conj(), np.stack(images))
-    values: Array = np.linalg.eigvalsh((small + small.conj().transpose(0, 2, 1)) / 2)[:, -1]
-    return np.maximum(values, 0.0)
+    small = np.einsum("dnk,enk->kde", np.stack(basis).conj(), np.stack(images)).real
+    spectra, mixtures = np.linalg.eigh((small + small.transpose(0, 2, 1)) / 2)
+    values, worst = spectra[:, -1], _unit(np.einsum("dnk,kd->nk", np.stack(basis), mixtures[:, :, -1]))
+    return np.maximum(values, 0.0), worst
 
 
-def _second_moments_times(source: RowSource, vectors: Array, squares: Array) -> Array:
-    """``Σ_j |c_j|² a_j a_jᴴ v`` for every column: one pass."""
+def _displacements_along(answers: Answers, directions: Array, coefficients: Array, means: Array) -> Array:
+    """How far every displacement goes along the direction of its signal, from their mean: one pass, shape (m, k)."""
+    solve = _inverse_curvature(answers)
+    norms = np.maximum(np.linalg.norm(answers.signals, axis=0), CERTIFICATE.shortest)
+    wanted = solve(directions) / norms
 
-    def kernel(block: Array, q: Array) -> Parts:
-        return Parts(sums=(adjoint_block(block, q * project_block(block, vectors)),))
+    def kernel(block: Array, c: Array) -> Parts:
+        return Parts(rows=((c.conj() * project_block(block, wanted)).real,))
 
-    return source.reduce(in_slices(kernel, vectors.shape[1]), (squares,)).sums[0]
+    along = answers.source.reduce(in_slices(kernel, wanted.shape[1]), (coefficients,)).rows[0]
+    return np.asarray(along - _inner(solve(means) / norms, directions))
+
+
+def _tails(reach: Array, levels: Array) -> Array:
+    """Sums of the share ε of largest values of every column, on the side where they are larger."""
+    m = reach.shape[0]
+    sums = []
+    for values, level in zip(reach.T, levels, strict=True):
+        count = min(max(int(np.ceil(level * m)), 1), m)
+        ends = np.partition(values, (count - 1, m - count))
+        sums.append(max(-ends[:count].sum(), ends[m - count :].sum()))
+    return np.array(sums)
+
+
+def _typical(answers: Answers, coefficients: Array, mass: Array) -> Array:
+    """Variance of the displacements along a typical direction, which is one across the signal, behind standard normal rows."""
+    signals = answers.signals
+    powers = np.maximum(np.linalg.norm(signals, axis=0), CERTIFICATE.shortest) ** 2
+    with np.errstate(over="ignore"):
+        # Answers of next to no length are certified nothing.
+        energies = abs2(coefficients).sum(axis=0) / mass / powers / powers / powers
+    if not np.iscomplexobj(signals):
+        return np.asarray(energies / 4)
+    # Real and imaginary parts share the energy; behind real rows their curvatures differ, and the smaller one may vanish.
+    least = np.maximum(least_curvature(signals), _TINY**0.25) if _paired(answers) else np.ones(powers.size)
+    return np.asarray(energies / 2 * (1 / least**2 + 1 / (2 - least) ** 2) / 2)
+
+
+def _second_moments_times(source: RowSource, vectors: Array, coefficients: Array) -> Array:
+    """``Σ_j g_j Re⟨g_j, v⟩`` for every column, with ``g = c ā``: one pass."""
+
+    def kernel(block: Array, c: Array) -> Parts:
+        return Parts(sums=(adjoint_block(block, c * (c.conj() * project_block(block, vectors)).real),))
+
+    return source.reduce(in_slices(kernel, vectors.shape[1]), (coefficients,)).sums[0]
+
+
+def _inner(one: Array, other: Array) -> Array:
+    """``Re⟨u, v⟩`` of every column."""
+    return np.asarray(np.vecdot(one.T, other.T).real)
 
 
 def _unit(vectors: Array) -> Array:

@@ -23,7 +23,7 @@ import numpy as np
 from robustphase.constants import derived, empirical, numeric
 from robustphase.descend.likelihood_fit import LikelihoodFit
 from robustphase.likelihood import e_step
-from robustphase.likelihood.comparison import COMPARISON
+from robustphase.likelihood.noise_model import NOISE
 from robustphase.problem import Problem, kept, real_unknowns
 from robustphase.rows import OperatorRows, RowSource, adjoint
 from robustphase.rows.passes import abs2, adjoint_block
@@ -130,7 +130,7 @@ def asked_of(problem: Problem, fit: LikelihoodFit, weights: Array) -> Asked:
     level = np.maximum(energy.sum(axis=0) / counts, _TINY)
     sizes = np.sqrt(energy / level + CONTRADICTION.least**2)
     middles, halves = np.transpose([shortest_half(r[used]) for r, used in zip(residuals.T, keep.T, strict=True)])
-    unit = np.maximum(halves / CONTRADICTION.normal, COMPARISON.tiny_scale)
+    unit = np.maximum(halves / CONTRADICTION.normal, NOISE.tiny_scale)
     with np.errstate(over="ignore"):
         u = np.clip((residuals - middles) / unit, -_LARGEST, _LARGEST)
     own, own_slopes = _influence(problem, fit, residuals, keep)

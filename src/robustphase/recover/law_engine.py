@@ -22,21 +22,15 @@ import numpy as np
 
 from robustphase.constants import budget, derived, numeric
 from robustphase.descend.candidate_steps import distinct_signals
-from robustphase.descend.law_fit import Effort, LawFit, fit_law
+from robustphase.descend.law_fit import Effort, Law, LawFit, fit_law
 from robustphase.descend.newton import relative_lengths
 from robustphase.initialise.law_start import law_start, shared_law_start
 from robustphase.likelihood.bad_classes import bad_classes
-from robustphase.likelihood.bad_responses import DENSITY
-from robustphase.likelihood.laws import (
-    CurvedNoise,
-    Law,
-    PoissonLaw,
-    Readings,
-    VarianceLaw,
-    censored_law,
-    marginal_law,
-)
+from robustphase.likelihood.bad_responses import DENSITY, censored_law, marginal_law
+from robustphase.likelihood.laws import CurvedNoise, Readings
 from robustphase.likelihood.noise_model import NOISE, NoiseModel
+from robustphase.likelihood.poisson_law import PoissonLaw
+from robustphase.likelihood.variance_law import VarianceLaw
 from robustphase.problem import Problem, kept, real_unknowns, response_unit
 from robustphase.recover.doubtful_direction import (
     doubtful_direction,
@@ -65,8 +59,9 @@ class LawEngineOptions:
     )
     unnoticed: float = derived(0.1, "bad samples that may look like noise, of those that were stated")
     whole: float = derived(0.5, "share of the readings that must be counts for the law of counts to be asked for")
-    race: tuple[tuple[int, int, int], ...] = budget(
-        ((3, 4, 6), (6, 6, 3)), "steps, conjugate gradients in each, and candidates left of each stretch of the race"
+    halving: tuple[tuple[int, int, int], ...] = budget(
+        ((3, 4, 6), (6, 6, 3)),
+        "steps, conjugate gradients in each, and candidates left of each round of successive halving",
     )
     rounding: float = numeric(
         1e-15, "relative difference from a whole number that is rounding: a few units in the last place"
@@ -317,7 +312,7 @@ def _with_classes(
     Without an order it is that of the energies.
     """
     marginal = readings.bad
-    steps, inner, _ = LAW_ENGINE.race[-1]
+    steps, inner, _ = LAW_ENGINE.halving[-1]
     for _ in range(LAW_ENGINE.rounds):
         order = abs2(fit.projections) if orders is None else orders
         last, readings = fit, _classified(readings, marginal, fit, order)
@@ -338,7 +333,7 @@ def _classified(readings: Readings, marginal: Array, fit: LawFit, orders: Array)
 def _better_start(problem: Problem, readings: Readings, answer: Answer, seed: int) -> tuple[Array, Array]:
     """For every one of many columns the more likely of two candidates: one from common passes, and the additive answer."""
     law = PoissonLaw(problem.levels / 2)
-    steps, inner, _ = LAW_ENGINE.race[-1]
+    steps, inner, _ = LAW_ENGINE.halving[-1]
     if problem.paired and np.any(answer.signals, axis=0).all():
         # A start along one direction never leaves the real numbers, in which the signal is not.
         return answer.signals, np.maximum(answer.backgrounds, 0.0)
@@ -363,7 +358,7 @@ def _raced(problem: Problem, readings: Readings, answer: Answer, column: int, se
         others = 0 if problem.paired else backgrounds.size
         signals = np.hstack((answer.signals[:, chosen], signals[:, :others]))
         backgrounds = np.concatenate((np.maximum(answer.backgrounds[chosen], 0.0), backgrounds[:others]))
-    for steps, inner, left in LAW_ENGINE.race:
+    for steps, inner, left in LAW_ENGINE.halving:
         law = PoissonLaw(np.broadcast_to(mixing, backgrounds.shape))
         fit = fit_law(one, read, law, signals, backgrounds, Effort(steps, inner))
         best = distinct_signals(fit.signals, fit.merits[-1], left, LAW_ENGINE.apart)

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from robustphase.descend.shared_weights import Judged, Shared, nothing_shared, shared_weights
-from robustphase.likelihood.laws import law_mean, law_variance, marginal_law
-from robustphase.likelihood.noise_model import NoiseModel
+from robustphase.likelihood.bad_responses import marginal_law
+from robustphase.likelihood.noise_model import NoiseModel, law_mean, law_variance
 from robustphase.problem import Problem
 from robustphase.recover.law_engine import Detector, Lawful
 from robustphase.rows.source import Array

@@ -19,15 +19,12 @@ from robustphase.plot.axes import UNWRITABLE
 from robustphase.report.blocks import Section
 from robustphase.report.comparison import comparison_section
 from robustphase.report.diagnostics import FitDiagnostics
-from robustphase.report.errors import errors_section
-from robustphase.report.model import model_section
 from robustphase.report.noise import noise_section
 from robustphase.report.pictures import signal_section
 from robustphase.report.provenance import assumption_section, reproduction_section
 from robustphase.report.samples import groups_section, samples_section
 from robustphase.report.stages import stages_section
-from robustphase.report.summary import lede, tiles, warning
-from robustphase.report.verdict import checks, verdict
+from robustphase.report.verdict import checks, errors_section, lede, model_section, tiles, verdict, warning
 from robustphase.rows.io.limits import require
 
 

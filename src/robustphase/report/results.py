@@ -45,6 +45,8 @@ VALUES = (
     "seconds",
     "passes",
 )
+#: Stages as earlier versions called them, and as they are called now.
+RENAMED = {"race": "selection", "polish": "likelihood"}
 
 
 class ResultFileError(ValueError):
@@ -157,12 +159,18 @@ def _diagnostics(name: str, archive: Any) -> FitDiagnostics:
     return FitDiagnostics(
         **arrays,
         **{key: values[key] for key in VALUES},
-        history={key: archive[f"history_{key}"] for key in HISTORY},
+        history=_history({key: archive[f"history_{key}"] for key in HISTORY}),
         noise_model=None if noise is None else NoiseModel(**noise),
         noise_curve=None if curve is None else CurvedNoise(**curve),
         model_check=tuple(CheckRecord(*check) for check in values["model_check"]),
         image_shape=None if shape is None else (int(shape[0]), int(shape[1])),
     )
+
+
+def _history(columns: dict[str, Any]) -> dict[str, Any]:
+    """A history with the names that its stages have now."""
+    stages = np.asarray(columns["stage"])
+    return columns | {"stage": np.array([RENAMED.get(str(stage), str(stage)) for stage in stages], dtype=np.str_)}
 
 
 def _since_schema_1(values: dict[str, Any]) -> dict[str, Any]:

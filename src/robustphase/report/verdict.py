@@ -1,17 +1,32 @@
-"""What a person should know first: one sentence, and the checks behind it."""
+"""How far an answer can be trusted: one sentence, the numbers beside it, the three errors, and the checks of fit and model."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from robustphase import plot
+from robustphase.plot.course import errors_of
+from robustphase.report.blocks import Cell, Drawing, Row, Section, Table, Tile, cell, fact
 from robustphase.report.diagnostics import FitDiagnostics
+from robustphase.report.figures import WIDTH, inline_svg
 from robustphase.report.rejection_causes import crowded_stretches
-from robustphase.report.words import percent
+from robustphase.report.words import percent, seconds_text, short_number
 
 #: More rejected than stated by this much is worth a look: clean samples with large noise are rejected as well.
 CLEARLY_MORE = 0.03
 #: A certificate beyond the norm of the signal does not even tell it from zero.
 LOOSE = 1.0
+EXPLAINED = {
+    "expected": "What the noise alone leaves: repeat the measurement, and answers differ by about this much. It says nothing of "
+    "bad samples that pass for clean ones.",
+    "certificate": "The most that is possible if the stated share of samples is bad, whatever they are. It is a guarantee, not a "
+    "forecast: errors are usually several times smaller.",
+    "true": "The distance to the truth, known in simulations only. Real data do not tell it.",
+}
+MODEL_NOTE = (
+    "Checks that are worth a look do not spoil the answer; where one fails, the fit has not converged and its certificate is "
+    'infinite. The page "Can I trust this answer?" of the documentation explains each of them.'
+)
 
 
 class Check(NamedTuple):
@@ -60,6 +75,87 @@ def checks(diagnostics: FitDiagnostics) -> list[Check]:
         _spread(diagnostics),
         *(Check(f"model: {name}", False, found) for name, found in diagnostics.failed_checks.items()),
     ]
+
+
+def lede(diagnostics: FitDiagnostics) -> list[str]:
+    """What a person should know first, after the verdict."""
+    told = [guarantee(diagnostics)]
+    if diagnostics.true_error is not None:
+        told.append(f"The truth is known here: the error is {percent(diagnostics.true_error)} of its norm.")
+    return told
+
+
+def warning(diagnostics: FitDiagnostics) -> str:
+    """What the fit warned of, if it did not converge."""
+    if diagnostics.converged or not diagnostics.message:
+        return ""
+    return diagnostics.message[:1].upper() + diagnostics.message[1:]
+
+
+def tiles(diagnostics: FitDiagnostics) -> list[Tile]:
+    """The expected error first."""
+    d, rejected = diagnostics, int(diagnostics.rejected.sum())
+    found = []
+    if d.expected_error is not None:
+        error = fact("expected_error", d.expected_error, percent(d.expected_error))
+        found.append(Tile("expected error", error, "of the norm, from noise"))
+    if d.true_error is not None:
+        error = fact("true_error", d.true_error, percent(d.true_error))
+        found.append(Tile("true error", error, "of the norm, known here"))
+    found.append(Tile("samples rejected", fact("rejected", rejected, f"{rejected:,}"), percent(rejected / d.m)))
+    found.append(
+        Tile("certificate", fact("certificate", d.certificate, percent(d.certificate)), "of the norm, worst case")
+    )
+    if d.parameters.get("noise_mean") == "unknown":
+        background = fact("noise_mean", d.noise_mean, short_number(d.noise_mean))
+        found.append(Tile("background", background, "noise mean, fitted"))
+    found.append(
+        Tile("noise scale", fact("noise_scale", d.noise_scale, short_number(d.noise_scale)), "of clean residuals")
+    )
+    passes = fact("passes", d.passes, f"{d.passes:,}")
+    found.append(Tile("time", fact("seconds", d.seconds, seconds_text(d.seconds)), "passes over the data", passes))
+    return found
+
+
+def errors_section(diagnostics: FitDiagnostics) -> Section:
+    """A chart of the errors, and what they mean."""
+    rows = errors_of(diagnostics)
+    title = "Error, relative to the norm of the signal"
+    said = "; ".join(f"{name}: {percent(value)}" for name, value, _ in rows)
+    size = (WIDTH, 90 + 44 * len(rows))
+    chart = Drawing(title, inline_svg(lambda ax: plot.certificate(diagnostics, ax=ax), title, said, size=size))
+    kinds = [kind for kind in EXPLAINED if any(name.startswith(kind) for name, _, _ in rows)]
+    return Section(
+        "How far off it may be",
+        [chart],
+        items=[f"{kind.capitalize()}{'' if kind == 'certificate' else ' error'}. {EXPLAINED[kind]}" for kind in kinds],
+    )
+
+
+def model_section(diagnostics: FitDiagnostics) -> Section | None:
+    """Every check with its figure and limit; with likely cause and remedy where it did not pass."""
+    if not diagnostics.model_check:
+        return None
+    rows = [
+        Row(
+            check.name,
+            [
+                cell("check-figure", check.figure, short_number(check.figure)),
+                cell("check-limit", check.threshold, short_number(check.threshold)),
+                Cell("✗ fails" if check.severe else "! worth a look" if check.failed else "✓ passed", words=True),
+                Cell(f"{check.cause}. {check.remedy}" if check.failed else "", words=True),
+            ],
+            ("model", check.name),
+            check.failed,
+        )
+        for check in diagnostics.model_check
+    ]
+    failed = sum(check.failed for check in diagnostics.model_check)
+    caption = f"{len(rows) - failed} of {len(rows)} checks of the model passed."
+    table = Table(
+        "model", caption, ("check", "figure", "limit", "outcome", "likely cause and what to try"), (3, 4), rows
+    )
+    return Section("Does the model hold?", table=table, notes=[MODEL_NOTE])
 
 
 def _error_sentence(diagnostics: FitDiagnostics) -> str:

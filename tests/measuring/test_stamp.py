@@ -21,8 +21,8 @@ def git(tree, *arguments):
 
 @pytest.fixture
 def tree(tmp_path):
-    for name in ("src/a.py", "benchmarks/b.py", "benchmarks/history.jsonl", "docs/page.md"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+    for name in ("src/a.py", "benchmarks/b.py", "benchmarks/results/b.jsonl", "docs/page.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("one\n", encoding="utf-8")
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "add", ".")
@@ -40,7 +40,7 @@ def test_changed_code_makes_a_tree_dirty(tree, name):
     assert stamp.commit_of(tree) == git(tree, "rev-parse", "--short", "HEAD") + "+"
 
 
-@pytest.mark.parametrize("name", ["docs/page.md", "benchmarks/history.jsonl"])
+@pytest.mark.parametrize("name", ["docs/page.md", "benchmarks/results/b.jsonl"])
 def test_what_benchmarks_write_does_not(tree, name):
     (tree / name).write_text("two\n", encoding="utf-8")
     assert not stamp.commit_of(tree).endswith("+")
@@ -51,31 +51,30 @@ def test_without_a_repository_the_version_stands_in(tmp_path, monkeypatch):
     assert stamp.commit_of(tmp_path) == f"of version {stamp.rp.__version__}"
 
 
-def test_the_first_line_names_commit_and_date_and_the_page_follows(monkeypatch):
-    monkeypatch.setattr(stamp, "COMMIT", "abc1234")
-    first, empty, *page = stamp.stamped("| a |\n|---|\n").splitlines()
-    assert re.fullmatch(r"Measured on commit abc1234, \d{4}-\d\d-\d\d\.", first)
+def test_the_first_line_names_commit_date_and_engine_and_the_page_follows():
+    written = stamp.stamped("| a |\n|---|\n", stamp.Stamp("abc1234", "2026-11-17", "0123456789ab"))
+    first, empty, *page = written.splitlines()
+    assert first == "Measured on commit abc1234, 2026-11-17, engine 0123456789ab."
     assert empty == ""
     assert page == ["| a |", "|---|"]
 
 
-def test_figures_are_added_only_to_those_of_the_same_commit(tmp_path, monkeypatch):
-    page = tmp_path / "page.md"
-    monkeypatch.setattr(stamp, "COMMIT", "abc1234")
-    assert not stamp.measured_here(page)
-    page.write_text(stamp.stamped("figures\n"), encoding="utf-8")
-    assert stamp.measured_here(page)
-    monkeypatch.setattr(stamp, "COMMIT", "abc1234+")
-    assert not stamp.measured_here(page)
-    page.write_text(stamp.stamped("figures\n"), encoding="utf-8")
-    assert not stamp.measured_here(page)
+@pytest.mark.parametrize("commit", ["abc1234", "abc1234+", "of version 0.1.0"])
+def test_a_stamp_is_read_back(commit):
+    written = stamp.Stamp(commit, "2026-11-17", "0123456789ab")
+    assert stamp.stamp_of(stamp.stamped("figures\n", written)) == written
 
 
-def test_every_benchmark_that_writes_a_page_stamps_it():
+@pytest.mark.parametrize("first", ["n = 100.", "Measured on commit abc1234, 2026-11-17.", ""])
+def test_a_page_without_an_engine_has_no_stamp(first):
+    assert stamp.stamp_of(f"{first}\n\nfigures\n") is None
+
+
+def test_every_benchmark_that_writes_a_page_leaves_the_writing_to_the_store():
     texts = {path.stem: path.read_text("utf-8") for path in BENCHMARKS.glob("*.py")}
-    writers = {name for name, text in texts.items() if '"_generated"' in text or "docs/_generated" in text}
-    assert len(writers) > 10
-    unstamped = {name for name in writers if "stamped(" not in texts[name]}
-    # This one writes its page through the table of the other.
-    assert unstamped == {"complex_recovery"}
-    assert re.search(r"from benchmarks\.recovery import [^\n]*\btable\b", texts["complex_recovery"])
+    writers = {name for name, text in texts.items() if '"_generated/' in text} - {"registry", "stale"}
+    assert len(writers) > 15
+    others = {name for name in writers if "publish" not in texts[name]}
+    # It writes its page through the table of the other.
+    assert others == {"complex_recovery"}
+    assert re.search(r"from benchmarks\.recovery import [^\n]*\bmeasure\b", texts["complex_recovery"])

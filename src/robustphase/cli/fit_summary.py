@@ -1,0 +1,108 @@
+"""What a fit found, in a few lines for a terminal: of one signal, and of several."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import robustphase as rp
+from robustphase.estimator import CurvedNoise
+from robustphase.formatting import number
+from robustphase.report import FitDiagnostics
+
+#: Bad groups that are named.
+MOST_NAMED = 8
+
+
+def facts_of_one(model: rp.RobustPhaseRetrieval, diagnostics: FitDiagnostics) -> list[tuple[str, str]]:
+    """What was found of one signal."""
+    flagged = model.flag_samples()
+    last = model.history_[-1]
+    facts = [
+        ("answer", "converged" if model.converged_ else "did not converge: see the warning"),
+        (
+            "contamination",
+            f"{number(model.contamination_)} ({'found' if model.contamination == 'auto' else 'assumed'})",
+        ),
+        ("samples treated as bad", f"{int(flagged.sum())} of {flagged.size} ({flagged.mean():.1%})"),
+        ("noise scale", number(model.noise_scale_)),
+        ("certificate", _certificate(model)),
+        ("cost", f"{last.passes} passes over the data, {last.seconds:.1f} s"),
+    ]
+    if isinstance(model.noise_model_, CurvedNoise):
+        facts.insert(4, ("noise", _noise_law(model.noise_model_, model.noise_mean_)))
+    if hasattr(model, "group_weights_"):
+        facts.insert(3, ("groups treated as bad", _bad_groups(model)))
+    if model.noise_mean == "unknown":
+        facts.insert(3, ("background", number(model.noise_mean_)))
+    if diagnostics.true_error is not None:
+        facts.insert(1, ("error", f"{diagnostics.true_error:.2%} of the signal, judged by the truth in the file"))
+    facts += [
+        (
+            "model check",
+            f"{check.name} {'fails' if check.severe else 'is off'}: {check.figure:.3g}, limit {check.threshold:.3g}",
+        )
+        for one in model_checks(model)
+        for check in one.failed
+    ]
+    return facts
+
+
+def facts_of_many(model: rp.RobustPhaseRetrieval) -> list[tuple[str, str]]:
+    """What was found of several."""
+    converged, levels = np.asarray(model.converged_), np.asarray(model.contamination_)
+    bad_rows, flagged = model.row_weights_ < 0.5, model.flag_samples()
+    certificates = np.asarray(model.certificate_)
+    last = model.history_[-1]
+    facts = [
+        ("answers", f"{int(converged.sum())} of {converged.size} signals converged"),
+        ("contamination", f"{number(float(np.median(levels)))} in the median, {number(float(levels.max()))} at most"),
+        ("readings treated as bad", f"{int(flagged.sum())} of {flagged.size} ({flagged.mean():.1%})"),
+        ("samples bad for all signals", f"{int(bad_rows.sum())} of {bad_rows.size} ({bad_rows.mean():.1%})"),
+        ("noise scale", f"{number(float(np.median(model.noise_scale_)))} in the median"),
+        ("certificate", f"{int((certificates < 1).sum())} of {certificates.size} signals have one"),
+        ("cost", f"{last.passes} passes over the data, {last.seconds:.1f} s"),
+    ]
+    left = np.flatnonzero(~converged)[:8]
+    if left.size:
+        facts.insert(
+            1, ("did not converge", "signals " + ", ".join(map(str, left)) + (", …" if left.size == 8 else ""))
+        )
+    return facts
+
+
+def _bad_groups(model: rp.RobustPhaseRetrieval) -> str:
+    """How many groups, and the first of them."""
+    flags, names = model.flag_groups(), model.groups_
+    columns = list(zip(names, flags, strict=True)) if isinstance(flags, tuple) else [(names, flags)]
+    parts = []
+    for labels, bad in columns:
+        first = [str(label) for label in labels[bad][:MOST_NAMED]]
+        more = ", …" if bad.sum() > MOST_NAMED else ""
+        parts.append(f"{int(bad.sum())} of {bad.size}" + (f" ({', '.join(first)}{more})" if first else ""))
+    return "; ".join(parts)
+
+
+def model_checks(model: rp.RobustPhaseRetrieval) -> tuple[Any, ...]:
+    """The test of each signal's model."""
+    checks = model.model_check_
+    return checks if isinstance(checks, tuple) else (checks,)
+
+
+def _noise_law(noise: CurvedNoise, background: float) -> str:
+    """The law of the readings in a few words."""
+    if noise.kind == "poisson":
+        return f"counts, dark {number(background)}"
+    read, shot, relative = (number(float(part)) for part in (noise.read, noise.shot, noise.relative))
+    return f"variance {read} + {shot} e + {relative} e², e = |a·x|²"
+
+
+def _certificate(model: rp.RobustPhaseRetrieval) -> str:
+    """What the certificate says, and under which condition."""
+    if not model.certificate_ < 1:
+        return "none: with so few samples, robust gradients alone cannot vouch for the answer"
+    return (
+        f"the error is at most {model.certificate_:.1%} of the signal, "
+        f"if no more than {model.contamination_:.1%} of the samples are bad"
+    )

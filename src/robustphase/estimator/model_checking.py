@@ -1,0 +1,115 @@
+"""The test of a fitted model: where it fails severely nothing has converged and nothing is certified."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from robustphase.estimator.advice import many_model_advice
+from robustphase.estimator.fitted import Fitted, Settings, as_columns, unread
+from robustphase.likelihood.laws import CurvedNoise
+from robustphase.recover import Recovery
+from robustphase.recover.model_check import CHECKS, Told, certificate_factor, check_model, sampling_error
+from robustphase.recover.model_figures import RIVAL_AUTO, FittedSamples, measure
+from robustphase.rows.source import Array
+from robustphase.validation import Samples
+
+#: A signal with less energy than this fraction of the typical response is rounding error.
+NOTHING = 1e-9
+
+
+def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fitted:
+    """The same answers with a test of their model: where it fails severely nothing has converged and nothing is certified."""
+    found, responses = fitted.recovery, as_columns(samples.responses)
+    is_complex, curved = np.iscomplexobj(fitted.signals), isinstance(found.noise, CurvedNoise)
+    figures, design = measure(
+        FittedSamples(
+            samples.source,
+            responses,
+            found.weights,
+            np.broadcast_to(found.covariate_weights, found.weights.shape),
+            unread(samples, settings),
+            fitted.signals,
+            found.initial_signals,
+            found.backgrounds,
+            found.noise.scales,
+            fitted.levels,
+            settings.unknown_mean or curved,
+            # Without a stated level only a rival that explains about as much as the answer is of interest.
+            np.full(
+                fitted.levels.size, RIVAL_AUTO if isinstance(settings.contamination, str) else settings.contamination
+            ),
+            _spreads(found),
+            counts=found.noise.kind == "poisson",
+            # They belong to the answers as the engine left them, which the certificate seldom moves.
+            predictions=found.predictions
+            if len(found.predictions) and np.array_equal(found.signals, fitted.signals)
+            else None,
+        ),
+        seed=settings.seed,
+    )
+    figures = [one._replace(efficient=noise) for one, noise in zip(figures, _efficient_noise(found), strict=True)]
+    nothing = without_signal(responses, fitted.signals)
+    # Counts have a background of their own, the dark ones; of other readings none was told.
+    known = not (settings.unknown_mean or found.noise.kind == "poisson")
+    detector = settings.detector
+    descended = settings.step == "paper" or settings.batches > 1
+    told = Told(
+        settings.contamination,
+        # A descent of its own steps takes the rows as they are unless told otherwise.
+        settings.whiten is True or (settings.whiten == "auto" and not descended),
+        is_complex,
+        not known,
+        rough=not settings.polish,
+        drifting=detector is not None and detector.drifting,
+        additive=detector is not None and detector.noise == "additive",
+    )
+    checks = tuple(
+        check_model(one, design, told, no_signal=bool(none)) for one, none in zip(figures, nothing, strict=True)
+    )
+    factors = np.array([certificate_factor(check, design) for check in checks])
+    least = CHECKS.sampling * np.array([sampling_error(one, design, is_complex) for one in figures]) * settings.polish
+    with np.errstate(invalid="ignore"):
+        # Exact fits have certificates of zero, which no factor makes larger, unless there is no certificate at all.
+        radii = np.where(np.isinf(factors), np.inf, np.maximum(fitted.radii, least) * factors)
+    radii = np.where(np.isnan(fitted.radii) & np.isfinite(factors), np.nan, radii)
+    severe = np.array([check.severe for check in checks])
+    message = fitted.message
+    # Of a missing signal the fit has spoken already, and a descent of its own steps.
+    if (severe & ~nothing).any() and not (descended and message):
+        message = checks[0].message if severe.size == 1 else many_model_advice(checks)
+    return replace(fitted, radii=radii, converged=fitted.converged & ~severe, message=message, checks=checks)
+
+
+def _spreads(found: Recovery) -> Array | None:
+    """Standard deviation of every sample over the typical one, where the noise depends on the signal."""
+    noise = found.noise
+    if not isinstance(noise, CurvedNoise):
+        return None
+    variances = noise.variance(found.predictions)
+    return np.sqrt(np.maximum(variances, np.finfo(np.float64).tiny)) / noise.scales
+
+
+def _efficient_noise(found: Recovery) -> Array:
+    """Standard deviations of even noise that would leave as much information as the fitted laws do; NaN for even noise."""
+    if found.slopes is None:
+        return np.full(found.contaminations.size, np.nan)
+    energy = np.maximum(found.predictions.sum(axis=0), np.finfo(np.float64).tiny)
+    information = np.maximum((found.slopes * found.predictions).sum(axis=0) / energy, 1e-200)
+    noise: Array = 1 / np.sqrt(information)
+    return noise
+
+
+def without_signal(responses: Array, signals: Array) -> Array:
+    """Which columns of responses say nothing: all alike, as a dead pixel reports them, so that a signal of zero explains them.
+
+    The certificate would not tell: it is relative to the norm of the signal, and without residuals it is zero.
+    """
+    sizes = np.abs(responses)
+    typical = np.median(sizes, axis=0)
+    typical = np.where(typical > 0, typical, sizes.mean(axis=0))
+    energies = np.linalg.norm(signals, axis=0) ** 2
+    # Written so that numbers which underflowed on the way, and became NaN, count as nothing too.
+    nothing: Array = ~(energies > NOTHING * np.where(typical > 0, typical, 1.0))
+    return nothing

@@ -1,0 +1,90 @@
+"""From additive noise to the law of the readings: a start without censored samples, then all of them under their law."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robustphase.constants import derived
+from robustphase.initialise.screening import plausible_rows
+from robustphase.likelihood import NoiseModel
+from robustphase.problem import Problem, kept
+from robustphase.recover.law_engine import Answer, Detector, lawful_answer
+from robustphase.recover.law_groups import groups_under_law
+from robustphase.recover.recovery import Recovery, Run
+from robustphase.rows import OperatorRows
+from robustphase.rows.source import Array
+from robustphase.validation import Samples
+
+
+@dataclass(frozen=True)
+class CensoringOptions:
+    """Constants of the start without censored samples."""
+
+    fewest_left: float = derived(
+        4.0,
+        "samples per unknown without which censored ones are not left out of the start: real signals need two, and noise twice",
+    )
+
+
+CENSORING = CensoringOptions()
+
+
+def without_censored(samples: Samples, detector: Detector | None) -> Samples:
+    """The samples without censored ones, whose responses are wrong as they stand, as long as enough are left."""
+    if detector is None or detector.censored is None:
+        return samples
+    dropped = samples.dropped | detector.censored.reshape(samples.dropped.shape)
+    m, n = samples.source.shape
+    left = (m - dropped.reshape(m, -1).sum(axis=0)).min()
+    return samples._replace(dropped=dropped) if left >= CENSORING.fewest_left * n else samples
+
+
+def with_censored(problem: Problem, samples: Samples, detector: Detector) -> Problem:
+    """The problem with the weights that the rows of censored samples have."""
+    dropped, m = samples.dropped, samples.source.shape[0]
+    usable: Array = ~np.asarray(dropped.reshape(m, -1).all(axis=1))
+    if isinstance(samples.source, OperatorRows):
+        weights = usable.astype(np.float64)
+    else:
+        weights, _ = plausible_rows(samples.source, usable)
+    assert detector.censored is not None
+    return problem._replace(weights=np.where(detector.censored, weights[:, np.newaxis], 0.0))
+
+
+def under_law(problem: Problem, found: Recovery, detector: Detector, run: Run) -> Recovery:
+    """The answers under the law of the readings, where that is not additive noise."""
+    noise = found.noise
+    assert isinstance(noise, NoiseModel)
+    # Censored rows had no part in the additive answer, and have weights of their own.
+    weights = np.where(
+        found.covariate_weights > 0, found.covariate_weights, problem.weights if detector.censored is not None else 0.0
+    )
+    weighted = problem._replace(weights=weights)
+    answer = Answer(found.signals, found.backgrounds, noise, found.weights, found.predictions)
+    lawful = lawful_answer(weighted, answer, detector, seed=run.seed)
+    if lawful is None:
+        return found
+    # What additive noise says of groups does not hold under another law.
+    shared = groups_under_law(weighted, lawful, detector)
+    if shared.bad:
+        lawful = lawful_answer(shared.applied_to(weighted), answer, detector, seed=run.seed) or lawful
+    clean = np.clip(lawful.clean, 0.0, 1.0)
+    run.history.note(lawful.noise.kind, found.converged.size, scale=float(lawful.noise.scales[0]))
+    return replace(
+        found,
+        signals=lawful.signals,
+        backgrounds=lawful.backgrounds,
+        weights=clean,
+        contaminations=1 - kept(clean).mean(axis=0),
+        noise=lawful.noise,
+        covariate_weights=weights,
+        converged=lawful.converged,
+        residual_weights=lawful.weights,
+        probabilities=clean,
+        predictions=lawful.predictions,
+        scores=lawful.scores,
+        slopes=lawful.slopes,
+        shared=shared.evidence,
+    )
