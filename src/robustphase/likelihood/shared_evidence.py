@@ -203,7 +203,8 @@ def group_evidence(likelihoods: Array, sizes: Array, codes: Array, count: int, m
     total = _refined(np.stack([np.bincount(codes, column, minlength=count) for column in likelihoods.T], axis=1))
     # Large groups would tell their widths more closely than these are compared, and more surely than any noise model is true.
     total *= np.minimum(SHARED.independent / np.maximum(responses, 1.0), 1.0)[:, np.newaxis]
-    total[responses * SHARED.stray > SHARED.handful, SHARED.fine_widths.size] = -np.inf
+    # Rows behind many signals are groups of their own: what strays there strays in every row.
+    total[(responses * SHARED.stray > SHARED.handful) | (count == codes.size), SHARED.fine_widths.size] = -np.inf
     relative = np.exp(total - total.max(axis=1, keepdims=True))
     unit = SHARED.gain * float(np.log(informed.sum()))
     fit, gain = max(
@@ -216,12 +217,12 @@ def group_evidence(likelihoods: Array, sizes: Array, codes: Array, count: int, m
     log_widths = SHARED.fine_widths
     by_width = relative[:, : log_widths.size]
     found = gain >= 0
-    prior = np.log(max(fit.share, SHARED.conceivable)) - np.log1p(-fit.share)
-    doubts = expit(log_odds + prior)
+    prior = np.log(max(fit.share, _TINY)) - np.log1p(-fit.share)
+    weights = expit(-log_odds - prior)
     if not found:
-        doubts *= max(float(expit(gain)), SHARED.conceivable)
+        weights = 1 - (1 - weights) * max(float(expit(gain)), SHARED.conceivable)
     return GroupEvidence(
-        np.where(informed, 1 - doubts, 1.0),
+        np.where(informed, weights, 1.0),
         np.where(informed, log_odds, 0.0),
         np.exp(by_width @ log_widths / np.maximum(by_width.sum(axis=1), _TINY)),
         relative[:, -len(SHARED.shares) :].sum(axis=1) / relative.sum(axis=1),
@@ -301,6 +302,7 @@ class _Mixture(NamedTuple):
             alike = _Alike(middle, max(width, spread))
         before = SHARED.equal * self._even_part()
         strayed = min(float((good[log_widths.size] + before) / (good.sum() + SHARED.equal)), SHARED.strayed)
+        strayed *= self.strayed > 0
         return _Mixture(centre, spread, share, strayed, alike), float(np.log(either).sum())
 
 
@@ -350,11 +352,12 @@ def _best_mixture(relative: Array, most: float, *, learned: bool, unit: float) -
     low, centre, high = np.quantile(widths, (0.25, 0.5, 0.75))
     widest = widths[widths >= np.quantile(widths, 1 - most)]
     error = float(np.median(_errors(relative)))
+    first = 1 / relative.shape[1] if relative[:, SHARED.fine_widths.size].any() else 0.0
     fits = []
     for spread in (0.0, float(high - low)):
         spread = max(spread, SHARED.least_spread)
         alike = _Alike(float(widest.mean()), max(float(widest.std()), spread)) if learned else None
-        fit = _Mixture(float(centre), spread, most / 2, 1 / relative.shape[1], alike)
+        fit = _Mixture(float(centre), spread, most / 2, first, alike)
         value = -np.inf
         for _ in range(SHARED.rounds):
             before = value
