@@ -2,11 +2,9 @@
 
 ``python -m benchmarks.ptychography --data scan.npz [--frames 60 --wrong 6 --row 0 --column 0 --seed 0]``
 
-The file holds ``patterns`` (frames, height, width), ``true_positions`` and ``recorded_positions`` (frames, 2) and ``probe``
-(height, width): the test data of the package tike (source distribution 0.26.0, BSD-3) has such a scan. Frames around the middle,
-or so many pixels beside it, are taken; some of those that were recorded at least two pixels off are left at their recorded
-position. The reference is amplitude flow on true positions from a flat start. ``--picture file.png`` draws plain method, ours and
-reference side by side.
+The scan is one of :mod:`benchmarks.ptychography_scan`. Frames around the middle, or so many pixels beside it, are taken; some of
+those that were recorded at least two pixels off are left at their recorded position. The reference is amplitude flow on true
+positions from a flat start. ``--picture file.png`` draws plain method, ours and reference side by side.
 """
 
 from __future__ import annotations
@@ -22,11 +20,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 
 import robustphase as rp
+from benchmarks.ptychography_scan import REGULARISED, WANTED, find_scan, load_scan
 
 #: Iterations of amplitude flow, and the least light of pixels that are compared, over the most.
 ITERATIONS, LIT = 150, 0.1
-#: Least energy of a pixel in a step, over the largest.
-REGULARISED = 0.05
 #: Least distance of a recorded from a true position that is wrong.
 APART = 2.0
 
@@ -85,7 +82,7 @@ def plain_flow(operator: rp.simulate.Ptychography, readings: np.ndarray, iterati
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="file with the scan")
+    parser.add_argument("--data", type=Path, help="file with the scan, or the package that holds it")
     parser.add_argument("--frames", type=int, default=60)
     parser.add_argument("--wrong", type=int, default=6)
     parser.add_argument("--row", type=float, default=0.0, help="pixels below the middle")
@@ -98,9 +95,11 @@ def _arguments() -> argparse.Namespace:
 def main() -> None:
     """Fit, and print the figures."""
     asked = _arguments()
-    with np.load(asked.data, allow_pickle=False) as file:
-        scan = {name: file[name] for name in ("patterns", "true_positions", "recorded_positions", "probe")}
-    selection = choose(scan, asked.frames, asked.wrong, (asked.row, asked.column), asked.seed)
+    path = find_scan(asked.data)
+    if path is None:
+        print(WANTED)
+        return
+    selection = choose(load_scan(path), asked.frames, asked.wrong, (asked.row, asked.column), asked.seed)
     since = perf_counter()
     reference = plain_flow(selection.true, selection.readings)
     plain_time = perf_counter() - since
@@ -112,8 +111,7 @@ def main() -> None:
         warnings.simplefilter("always", ConvergenceWarning)
         model.fit(selection.stated, selection.readings, groups=selection.stated.frames)
     time = perf_counter() - since
-    light = selection.true.column_energies
-    lit = light > LIT * light.max()
+    lit = lit_pixels(selection)
     far = {
         name: rp.distance(signal[lit], reference[lit], relative=True)
         for name, signal in (("with them", plain), ("without them", without), ("ours", model.signal_))
@@ -128,18 +126,30 @@ def main() -> None:
     print(f"time: {plain_time:.1f} s for {ITERATIONS} iterations, ours {time:.1f} s ({time / plain_time:.2f} times)")
     print(f"settled: {model.converged_}", *(str(one.message) for one in caught), sep="\n")
     if asked.picture is not None:
-        _draw(asked.picture, selection, {"plain": plain, "ours": model.signal_, "reference": reference}, lit)
+        _draw(asked.picture, selection, {"plain": plain, "ours": model.signal_, "reference": reference})
 
 
-def _draw(path: Path, selection: Selection, signals: dict[str, np.ndarray], lit: np.ndarray) -> None:
-    """Phases side by side, those of unlit pixels left out."""
+def lit_pixels(selection: Selection) -> np.ndarray:
+    """Pixels that get enough light to be compared."""
+    light = selection.true.column_energies
+    return light > LIT * light.max()
+
+
+def turned_phases(selection: Selection, signal: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """Phases of a picture, turned to those of the reference; those of unlit pixels left out."""
+    lit = lit_pixels(selection)
+    turn = np.vdot(signal[lit], reference[lit])
+    return np.where(lit, np.angle(signal * turn / abs(turn)), np.nan).reshape(selection.true.object_shape)
+
+
+def _draw(path: Path, selection: Selection, signals: dict[str, np.ndarray]) -> None:
+    """Phases side by side."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4 * len(signals), 4), layout="constrained")
     reference = signals["reference"]
     for axes, (name, signal) in zip(figure.subplots(1, len(signals)), signals.items(), strict=True):
-        turn = np.vdot(signal[lit], reference[lit])
-        phases = np.where(lit, np.angle(signal * turn / abs(turn)), np.nan).reshape(selection.true.object_shape)
+        phases = turned_phases(selection, signal, reference)
         axes.imshow(phases, cmap="gray", vmin=np.nanquantile(phases, 0.01), vmax=np.nanquantile(phases, 0.99))
         axes.set_title(name)
         axes.set_axis_off()

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 import robustphase as rp
 from robustphase.cli import values
@@ -222,6 +223,61 @@ def test_groups_are_read_from_a_file_and_bad_ones_are_named(run):
     with open("labels.npy", "wb") as file:
         file.write(b"no labels")
     assert "cannot read labels" in run("fit", "data.npz", "--groups", "labels.npy", "--out", "other.npz", code=1).output
+
+
+@pytest.fixture
+def grouped(tmp_path) -> rp.simulate.World:
+    """Samples on disk, with labels of their frames and of pixels beside them; frames in which rows are wrong."""
+    world = rp.simulate.make_world(12, 600, groups=30, attack="group_rotated", contamination=0.2, seed=0)
+    np.save(tmp_path / "A.npy", world.A)
+    np.save(tmp_path / "y.npy", world.y)
+    np.save(tmp_path / "labels.npy", world.groups)
+    return world
+
+
+def test_several_columns_of_labels_are_told_one_after_the_other(run, tmp_path, grouped):
+    names = np.array([f"frame {label}" for label in grouped.groups])
+    np.save(tmp_path / "labels.npy", np.stack((names, np.tile(np.arange(20), 30).astype(str)), axis=1))
+    said = run("fit", "A.npy", "--responses", "y.npy", "--groups", "labels.npy", "--contamination", "0.2").output
+    wrong = np.unique(names[grouped.touched])
+    assert f"6 of 30 ({', '.join(wrong)}); 0 of 20" in said
+
+
+def test_a_fit_with_groups_goes_on_where_it_was(run, tmp_path, grouped):
+    command = ["fit", "A.npy", "--responses", "y.npy", "--groups", "labels.npy", "--contamination", "0.2"]
+    run(*command, "--out", "whole.npz", "--checkpoint", "kept", "--resume", "--keep-checkpoint")
+    passes = sorted((tmp_path / "kept").glob("*.pass"))
+    for late in passes[len(passes) // 2 :]:
+        late.unlink()
+    run(*command, "--out", "resumed.npz", "--checkpoint", "kept", "--resume")
+    whole, resumed = (load_result(tmp_path / f"{name}.npz") for name in ("whole", "resumed"))
+    assert_array_equal(resumed.signal, whole.signal)
+    assert_array_equal(resumed.weights, whole.weights)
+    assert (whole.weights[grouped.touched] < 0.5).mean() > 0.95
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "told"),
+    [
+        (lambda labels: labels[:-1], "A has 600 rows but groups has 599 labels"),
+        (lambda labels: labels + 0.5, "numbers with a fraction (first: 0.5 in row 0)"),
+        (lambda labels: np.where(labels == 3, np.nan, labels), "20 labels of groups are missing (first: row 60)"),
+        (lambda labels: np.zeros((labels.size, 2, 2)), "groups must have shape (m,) or (m, g)"),
+    ],
+    ids=["short", "fractions", "missing", "too many axes"],
+)
+def test_bad_labels_are_refused_in_one_line(run, tmp_path, grouped, spoilt, told):
+    np.save(tmp_path / "labels.npy", spoilt(grouped.groups))
+    said = run("fit", "A.npy", "--responses", "y.npy", "--groups", "labels.npy", code=1).stderr
+    assert told in said
+    assert len(said.splitlines()) == 1
+
+
+def test_labels_come_in_a_file_of_their_own(run, tmp_path, grouped):
+    np.savez(tmp_path / "labels.npz", labels=grouped.groups)
+    said = run("fit", "A.npy", "--responses", "y.npy", "--groups", "labels.npz", code=1).stderr
+    assert "Save the labels alone" in said
+    assert "No such file" in run("fit", "A.npy", "--responses", "y.npy", "--groups", "none.npy", code=1).stderr
 
 
 @pytest.mark.parametrize(

@@ -84,8 +84,11 @@ def test_noisier_groups_are_not_bad_where_groups_differ_anyway():
         lambda labels: labels.astype(np.int8),
         lambda labels: labels[:, None],
         lambda labels: pd.DataFrame({"frame": labels}),
+        lambda labels: labels.astype(float),
+        lambda labels: pytest.importorskip("dask.array").from_array(labels, chunks=400),
+        lambda labels: np.datetime64("2026-01-01") + labels,
     ],
-    ids=["strings", "categories", "pairs", "bytes", "a column", "a frame"],
+    ids=["strings", "categories", "pairs", "bytes", "a column", "a frame", "whole numbers", "dask", "days"],
 )
 def test_labels_may_be_anything_that_can_be_told_apart(named):
     A, y, labels, _, _ = rotated()
@@ -124,6 +127,19 @@ def test_two_kinds_of_groups_are_judged_side_by_side():
         (np.arange(1500) % 3 * 1j, TypeError, "complex"),
         ([{"a": 1}] * 1500, TypeError, "cannot be told apart"),
         ("frames", TypeError, "one label per row"),
+        ({"frame": np.arange(1500) % 7}, TypeError, "one label per row of A, got dict"),
+        (7, TypeError, "one label per row of A, got int"),
+        (np.arange(1500) % 7 + 0.5, ValueError, r"1500 labels .* fraction \(first: 0.5 in row 0\)"),
+        ([0.25, *(["a", "b"] * 749), "a"], ValueError, r"1 labels .* fraction \(first: 0.25 in row 0\)"),
+        (np.ma.masked_equal(np.arange(1500) % 7, 3), ValueError, r"214 labels .* missing \(first: row 3\)"),
+        (pd.Series(np.arange(1500) % 7).astype("Int64").replace(3, pd.NA), ValueError, r"missing \(first: row 3\)"),
+        (
+            np.stack((np.arange(1500) % 7, np.zeros(1500)), axis=1),
+            ValueError,
+            "all 1500 labels of column 1 of groups are",
+        ),
+        ([[1, 2], [3]] * 750, ValueError, "rows of different lengths"),
+        (np.arange(1500)[np.newaxis] % 7, ValueError, "column 0 of groups has 1 labels"),
     ],
 )
 def test_bad_labels_are_refused(groups, error, what):

@@ -124,6 +124,12 @@ def read_labels(path: Path) -> np.ndarray[Any, Any]:
 def _read_array(path: Path, what: str, kind: str) -> np.ndarray[Any, Any]:
     """What is in a ``.npy`` file, if it holds things of that kind."""
     try:
-        return np.asarray(np.load(path, allow_pickle=False))
+        found = np.load(path, allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise DataError(f"cannot read {what} from {shown(path)}: it is not a .npy file of {kind}.") from error
+    if not isinstance(found, np.ndarray):
+        found.close()
+        raise DataError(
+            f"cannot read {what} from {shown(path)}: it may hold several arrays. Save the {what} alone: .npy."
+        )
+    return found

@@ -24,7 +24,8 @@ def check_groups(groups: Any, count: int) -> tuple[Labelled, ...]:
     Parameters
     ----------
     groups : array-like of shape (m,) or (m, g), or None
-        Labels: integers, strings, or anything else that can be hashed; a series or a frame as well.
+        Labels: integers, strings, or anything else that can be hashed; a series or a frame as well, or an array on disk or
+        of Dask. Numbers with a fraction are refused: they are no names.
     count : int
         Number of rows of A.
     """
@@ -53,8 +54,10 @@ def _as_labels(groups: Any) -> Array:
     given = groups.to_numpy() if hasattr(groups, "to_numpy") else groups
     if isinstance(given, np.ndarray):
         return given
-    if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
+    if isinstance(given, (str, bytes, dict, set, frozenset)) or not hasattr(given, "__len__"):
         raise TypeError(f"groups must hold one label per row of A, got {type(groups).__name__}.")
+    if hasattr(given, "__array__"):
+        return np.asarray(given)
     items = list(given)
     # Tuples are labels, such as a pair of frame and pixel; lists are rows of labels.
     if items and all(isinstance(item, (list, np.ndarray)) and np.ndim(item) == 1 for item in items):
@@ -77,6 +80,13 @@ def _labelled(column: Array, count: int, name: str) -> Labelled:
             f"{int(missing.sum())} labels of {name} are missing (first: row {int(np.flatnonzero(missing)[0])}). Give samples "
             "that belong to no group a label of their own, each a different one."
         )
+    fractions = _fractions(column)
+    if fractions.any():
+        first = int(np.flatnonzero(fractions)[0])
+        raise ValueError(
+            f"{int(fractions.sum())} labels of {name} are numbers with a fraction (first: {column[first]!s} in row {first}), as "
+            "measurements are. Labels are integers, strings or the like; if you do mean equal numbers, turn them into strings."
+        )
     try:
         names, codes = np.unique(column, return_inverse=True)
     except TypeError:
@@ -95,6 +105,8 @@ def _labelled(column: Array, count: int, name: str) -> Labelled:
 
 
 def _missing(column: Array) -> Array:
+    if isinstance(column, np.ma.MaskedArray):
+        return np.ma.getmaskarray(column) | _missing(column.data)
     if column.dtype.kind == "f":
         return np.asarray(~np.isfinite(column))
     if column.dtype.kind in "mM":
@@ -102,6 +114,15 @@ def _missing(column: Array) -> Array:
     if column.dtype.kind != "O":
         return np.zeros(column.shape[0], bool)
     return np.array([label is None or _unequal_to_itself(label) for label in column], bool)
+
+
+def _fractions(column: Array) -> Array:
+    """Which labels are numbers that are not whole."""
+    if column.dtype.kind == "f":
+        return np.asarray(column != np.rint(column))
+    if column.dtype.kind != "O":
+        return np.zeros(column.shape[0], bool)
+    return np.array([isinstance(label, (float, np.floating)) and not label.is_integer() for label in column], bool)
 
 
 def _unequal_to_itself(label: Any) -> bool:

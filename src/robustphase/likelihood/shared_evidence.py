@@ -12,9 +12,11 @@ bad. A bad group has some larger width, or a share of bad responses that makes i
 each as likely as the other, or bad groups are alike too: their log widths are normal, with a centre and a spread of their own.
 That takes more parameters and says more where it holds, as in scans, whose misplaced frames are all wider by about as much; but
 only bad groups with a mode of their own are another kind of groups, others are the tail of the good ones. A
-share of the groups is bad, and expectation maximisation over the groups finds it along with the rest. Where bad groups do not
-explain the residuals better than chance allows, all groups are good, and nothing at all changes in a fit; what the samples say
-of their groups is kept even so, as the probability of bad groups by Schwarz's criterion times that of each to be one of them.
+share of the groups is bad, and expectation maximisation over the groups finds it along with the rest. Some good groups have more
+bad responses than others, but far from a majority: a small group with a few stray ones would else be nearest to a half bad one.
+Where bad groups do not explain the residuals better than chance allows, all groups are good, and nothing at all changes in a fit;
+what the samples say of their groups is kept even so, as the probability of bad groups by Schwarz's criterion times that of each
+to be one of them.
 
 Rows behind many signals are groups too: the p responses of a row share its covariates.
 """
@@ -27,6 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
+from scipy.special import expit
 
 from robustphase.constants import budget, derived, numeric
 from robustphase.likelihood.noise_model import NOISE, NoiseModel
@@ -43,6 +46,20 @@ class SharedOptions:
     finer: int = numeric(4, "widths between two of these, at which likelihoods are interpolated: they are smooth")
     narrowest: int = numeric(-3, "steps down to the narrowest width: a good group may be quieter than the others")
     widest: int = numeric(10, "steps up to the widest: at 32 times the noise nearly all responses count as bad instead")
+    stray: float = derived(
+        0.1,
+        "share of bad responses in a good group that has more of them than others: far from one half, unlike 0.2 or 0.3",
+    )
+    handful: float = derived(
+        5.0, "responses that may have strayed by accident: in groups of which a tenth is more, none have"
+    )
+    independent: float = derived(
+        400.0,
+        "responses of a group that count, at most: they tell its log width to half the distance of those that are compared",
+    )
+    strayed: float = derived(
+        0.1, "largest part of the good groups that have so many: what more of them have is the rule"
+    )
     shares: tuple[float, float] = derived(
         (0.5, 0.95), "shares of bad responses that make a group bad: half of them, or as good as all"
     )
@@ -52,6 +69,10 @@ class SharedOptions:
     parameters: int = derived(
         2, "that bad groups add: their share, and whether they differ in width or in bad responses"
     )
+    equal: float = derived(
+        1.0, "good groups of which strayed ones have their even part before any is seen: as much as one group says"
+    )
+    conceivable: float = numeric(1e-6, "least probability of bad groups: with less, weights would not rank the groups")
     learned: int = derived(2, "further ones where bad groups are alike: centre and spread of their log widths")
     fewest: float = derived(2.0, "responses without which a group shares nothing")
     rounds: int = budget(100, "most rounds of expectation maximisation")
@@ -112,7 +133,7 @@ class GroupEvidence(NamedTuple):
 
 
 def row_likelihoods(residuals: Array, spreads: Array, density: Array, weights: Array, model: NoiseModel) -> Array:
-    """Log-likelihood of the responses of every row under each kind of group, shape (m, kinds): widths, then shares.
+    """Log-likelihood of the responses of every row under each kind of group, shape (m, kinds): widths, then shares of bad ones.
 
     Parameters
     ----------
@@ -131,7 +152,7 @@ def row_likelihoods(residuals: Array, spreads: Array, density: Array, weights: A
     scales = np.maximum(model.scales, SHARED.tiny_scale)
     fitted = model._replace(scales=scales)
     kinds = [(float(width), model.mixing) for width in SHARED.log_widths]
-    kinds += [(0.0, np.full(model.mixing.shape, share)) for share in SHARED.shares]
+    kinds += [(0.0, np.full(model.mixing.shape, share)) for share in (SHARED.stray, *SHARED.shares)]
     log_peak = np.log(fitted.density(np.zeros((1, k)))[0])
     peaks = [np.log1p(-share) + log_peak - width for width, share in kinds]
     likelihoods = np.empty((m, len(kinds)))
@@ -181,6 +202,10 @@ def group_evidence(likelihoods: Array, sizes: Array, codes: Array, count: int, m
     if informed.sum() < SHARED.fewest:
         return None
     total = _refined(np.stack([np.bincount(codes, column, minlength=count) for column in likelihoods.T], axis=1))
+    # Large groups would tell their widths more closely than these are compared, and more surely than any noise model is true.
+    total *= np.minimum(SHARED.independent / np.maximum(responses, 1.0), 1.0)[:, np.newaxis]
+    # Rows behind many signals are groups of their own: what strays there strays in every row.
+    total[(responses * SHARED.stray > SHARED.handful) | (count == codes.size), SHARED.fine_widths.size] = -np.inf
     relative = np.exp(total - total.max(axis=1, keepdims=True))
     unit = SHARED.gain * float(np.log(informed.sum()))
     fit, gain = max(
@@ -188,18 +213,20 @@ def group_evidence(likelihoods: Array, sizes: Array, codes: Array, count: int, m
         key=lambda one: one[1],
     )
     gain -= _best_mixture(relative[informed], 0.0, learned=False, unit=0.0)[1]
-    good, bad = fit.priors()
+    good, bad = fit.kinds()
     log_odds = np.log(np.maximum(relative @ bad, _TINY)) - np.log(np.maximum(relative @ good, _TINY))
     log_widths = SHARED.fine_widths
     by_width = relative[:, : log_widths.size]
-    prior = np.log(max(fit.share, _TINY)) - np.log1p(-fit.share)
     found = gain >= 0
-    weights = 1 / (1 + np.exp(log_odds))
+    prior = np.log(max(fit.share, _TINY)) - np.log1p(-fit.share)
+    weights = expit(-log_odds - prior)
+    if not found:
+        weights = 1 - (1 - weights) * max(float(expit(gain)), SHARED.conceivable)
     return GroupEvidence(
-        np.where(informed, weights if found else 1 - (1 - weights) * np.exp(gain) / (1 + np.exp(gain)), 1.0),
-        np.where(informed, log_odds - prior, 0.0),
+        np.where(informed, weights, 1.0),
+        np.where(informed, log_odds, 0.0),
         np.exp(by_width @ log_widths / np.maximum(by_width.sum(axis=1), _TINY)),
-        relative[:, log_widths.size :].sum(axis=1) / relative.sum(axis=1),
+        relative[:, -len(SHARED.shares) :].sum(axis=1) / relative.sum(axis=1),
         responses,
         found,
     )
@@ -220,25 +247,33 @@ class _Alike(NamedTuple):
 
 
 class _Mixture(NamedTuple):
-    """Groups that are good, with a centre and a spread of their log widths, and a share of groups that are not."""
+    """Groups that are good, with a centre and a spread of their log widths, and a share of groups that are not.
+
+    Of the good ones the part ``strayed`` has more bad responses than others.
+    """
 
     centre: float
     spread: float
     share: float
+    strayed: float
     bad: _Alike | None
 
-    def priors(self) -> tuple[Array, Array]:
-        """Probabilities of the kinds for good and for bad groups, times the shares of these."""
-        log_widths, others = SHARED.fine_widths, len(SHARED.shares)
-        good = np.concatenate((_normal(log_widths, self.centre, self.spread), np.zeros(others)))
-        wider = np.concatenate((log_widths > self.centre + self.spread, np.ones(others, bool)))
-        bad = wider / int(wider.sum())
-        wide = wider[: log_widths.size]
-        if self.bad is not None and wide.any():
-            # Those of widths alone are alike; many bad responses stay as likely as they were.
-            by_width = _normal(log_widths[wide], self.bad.centre, self.bad.spread)
-            bad[np.flatnonzero(wide)] = by_width * (wide.sum() / wider.sum())
-        return (1 - self.share) * good, self.share * bad
+    def kinds(self) -> tuple[Array, Array]:
+        """Probabilities of the kinds for good and for bad groups."""
+        log_widths = SHARED.fine_widths
+        usual = (1 - self.strayed) * _normal(log_widths, self.centre, self.spread)
+        others, even = len(SHARED.shares), self._even_part()
+        good = np.concatenate((usual, [self.strayed], np.zeros(others)))
+        wide = log_widths > self.centre + self.spread
+        by_width = np.zeros(log_widths.size)
+        if wide.any():
+            alike = self.bad
+            by_width[wide] = 1 / wide.sum() if alike is None else _normal(log_widths[wide], alike.centre, alike.spread)
+        return good, np.concatenate(((1 - others * even) * by_width, [0.0], np.full(others, even)))
+
+    def _even_part(self) -> float:
+        """Part of the bad groups with each share of bad responses: these and all larger widths are equally likely."""
+        return 1 / (int(np.count_nonzero(SHARED.fine_widths > self.centre + self.spread)) + len(SHARED.shares))
 
     def has_two_modes(self, error: float) -> bool:
         """Whether bad groups have a mode of their own where log widths are known with this error.
@@ -252,19 +287,24 @@ class _Mixture(NamedTuple):
 
     def renewed(self, relative: Array, most: float) -> tuple[_Mixture, float]:
         """One round of expectation maximisation; and the log-likelihood before it."""
-        good, bad = self.priors()
+        good, bad = self.kinds()
+        good, bad = (1 - self.share) * good, self.share * bad
         either = np.maximum(relative @ (good + bad), _TINY)
         # Expected number of groups of each kind, good and bad.
         log_widths, seen = SHARED.fine_widths, (1 / either) @ relative
-        centre, spread, mass = _moments((good * seen)[: log_widths.size])
-        share = min(max(1 - mass / len(relative), 0.0), most)
+        good, bad = good * seen, bad * seen
+        centre, spread = _moments(good[: log_widths.size])
+        share = min(max(1 - float(good.sum()) / len(relative), 0.0), most)
         spread = max(spread, SHARED.least_spread)
         alike = self.bad
         if alike is not None:
-            middle, width, _ = _moments((bad * seen)[: log_widths.size])
+            middle, width = _moments(bad[: log_widths.size])
             # Bad groups differ among themselves at least as much as good ones do.
             alike = _Alike(middle, max(width, spread))
-        return _Mixture(centre, spread, share, alike), float(np.log(either).sum())
+        before = SHARED.equal * self._even_part()
+        strayed = min(float((good[log_widths.size] + before) / (good.sum() + SHARED.equal)), SHARED.strayed)
+        strayed *= self.strayed > 0
+        return _Mixture(centre, spread, share, strayed, alike), float(np.log(either).sum())
 
 
 def _normal(log_widths: Array, centre: float, spread: float) -> Array:
@@ -275,12 +315,12 @@ def _normal(log_widths: Array, centre: float, spread: float) -> Array:
     return values
 
 
-def _moments(counts: Array) -> tuple[float, float, float]:
-    """Mean and standard deviation of log widths that were counted, and how many there are."""
+def _moments(counts: Array) -> tuple[float, float]:
+    """Mean and standard deviation of log widths that were counted."""
     log_widths = SHARED.fine_widths
     mass = max(float(counts.sum()), _TINY)
     centre = float(counts @ log_widths) / mass
-    return centre, float(np.sqrt(counts @ (log_widths - centre) ** 2 / mass)), mass
+    return centre, float(np.sqrt(counts @ (log_widths - centre) ** 2 / mass))
 
 
 def _errors(relative: Array) -> Array:
@@ -313,11 +353,12 @@ def _best_mixture(relative: Array, most: float, *, learned: bool, unit: float) -
     low, centre, high = np.quantile(widths, (0.25, 0.5, 0.75))
     widest = widths[widths >= np.quantile(widths, 1 - most)]
     error = float(np.median(_errors(relative)))
+    first = 1 / relative.shape[1] if relative[:, SHARED.fine_widths.size].any() else 0.0
     fits = []
     for spread in (0.0, float(high - low)):
         spread = max(spread, SHARED.least_spread)
         alike = _Alike(float(widest.mean()), max(float(widest.std()), spread)) if learned else None
-        fit = _Mixture(float(centre), spread, most / 2, alike)
+        fit = _Mixture(float(centre), spread, most / 2, first, alike)
         value = -np.inf
         for _ in range(SHARED.rounds):
             before = value

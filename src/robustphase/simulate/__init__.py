@@ -2,7 +2,8 @@
 
 A world is made in four independent steps, each usable alone: a *signal* x* (``signals``), *sensing vectors* a ~ N(0, I), or as
 instruments show them (``designs``), *noise* z with exactly the moments asked for (``noises``), giving y = (a·x*)² + z, and an
-*adversary* (``adversaries``) that sees all of it, the truth included, and rewrites at most ⌊εm⌋ samples, a and y alike.
+*adversary* (``adversaries``) that sees all of it, the truth included, and rewrites at most ⌊εm⌋ samples, a and y alike, one by
+one or in whole groups.
 ``corrupt`` runs the last step on any data, ``make_world`` runs all four once, and ``SampleOracle`` runs them again and
 again on fresh samples, as the theorems ask; ``make_counts`` and ``make_camera`` draw what photon counters and cameras
 read. In the complex field the rows of A are the aᴴ, so ``y = |A @ x*|² + z``.
@@ -10,7 +11,7 @@ Adversaries think in units of the problem: responses in ‖x*‖² above the bac
 So every attack means the same thing at every scale. Nothing is global: all randomness comes from the ``seed`` given.
 """
 
-from robustphase.simulate.adversaries import ADVERSARIES, Adversary, CleanSample, Rewrite
+from robustphase.simulate.adversaries import ADVERSARIES, GROUP_ADVERSARIES, Adversary, CleanSample, Rewrite
 from robustphase.simulate.adversaries.parametric import ParametricAttack
 from robustphase.simulate.corruption import Contaminated, corrupt
 from robustphase.simulate.designs import (
@@ -38,6 +39,7 @@ from robustphase.simulate.world import World, make_world
 __all__ = [
     "ADVERSARIES",
     "DESIGNS",
+    "GROUP_ADVERSARIES",
     "NOISES",
     "Adversary",
     "Batch",

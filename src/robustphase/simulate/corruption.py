@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -28,11 +29,14 @@ class Contaminated:
         Covariates and responses, copies of the clean ones outside ``touched``.
     touched : ndarray of bool, shape (m,)
         The rows the adversary rewrote.
+    groups : ndarray of int, shape (m,), or None
+        Group of every sample, where some belong together: the labels for ``fit(A, y, groups=...)``.
     """
 
     A: NDArray[Any]
     y: NDArray[Any]
     touched: NDArray[np.bool_]
+    groups: NDArray[Any] | None = None
 
     @property
     def clean(self) -> NDArray[np.bool_]:
@@ -54,6 +58,7 @@ def corrupt(
     noise_std: float = 0.0,
     noise_mean: float = 0.0,
     design: str | Design = "gaussian",
+    groups: int | ArrayLike | None = None,
     seed: Seed = None,
 ) -> Contaminated:
     """Let an adversary rewrite at most ``floor(contamination * m)`` of the samples.
@@ -67,38 +72,58 @@ def corrupt(
     truth : array of shape (n,)
         The signal behind them, which the adversary knows.
     attack : str or Adversary
-        A name in `ADVERSARIES`, an `Adversary` of your own, or ``"none"``.
+        A name in `ADVERSARIES`, an `Adversary` of your own, or ``"none"``; with ``groups`` also a name in `GROUP_ADVERSARIES`.
     contamination : float
         Fraction of the samples that may be rewritten, in [0, 0.5).
     noise_std, noise_mean : float
         Standard deviation and mean of the noise in ``y``, in the units of ``y``, which the adversary knows too.
     design : str or Design, default="gaussian"
         The law of the rows: a name in `DESIGNS` or a `Design`. Rows that the adversary writes are rows of this kind.
+    groups : int or array of shape (m,), optional
+        Which samples belong together, such as those of a frame: one label per row, or the number of equal groups that follow one
+        another.
     seed : int, Generator or None
         Source of randomness.
 
     Returns
     -------
     Contaminated
-        ``.A``, ``.y`` (copies) and ``.touched``.
+        ``.A``, ``.y`` (copies), ``.touched`` and ``.groups``.
     """
     A, y, truth = _aligned(A, y, truth)
     contamination = check_contamination(contamination)
     noise_std, noise_mean = check_number("noise_std", noise_std, above=0.0), check_number("noise_mean", noise_mean)
-    adversary, law = find_adversary(attack), find_design(design)
+    labels = group_labels(groups, len(y))
+    adversary, law = find_adversary(attack, grouped=labels is not None), find_design(design)
     rng = check_seed(seed)
     budget = math.floor(contamination * len(y))
     A, y, touched = A.copy(), y.copy(), np.zeros(len(y), bool)
     if adversary is None or budget == 0:
-        return Contaminated(A, y, touched)
-    rewrite = adversary.attack(CleanSample.of(A, y, truth, noise_std, noise_mean, law), budget, rng)
+        return Contaminated(A, y, touched, labels)
+    rewrite = adversary.attack(CleanSample.of(A, y, truth, noise_std, noise_mean, law, labels), budget, rng)
     rows = _checked_rows(rewrite, adversary.name, budget, len(y))
     touched[rows] = True
     if rewrite.A is not None:
         A[rows] = _of_this_kind(rewrite.A, A, law)
     if rewrite.y is not None:
         y[rows] = rewrite.y
-    return Contaminated(A, y, touched)
+    return Contaminated(A, y, touched, labels)
+
+
+def group_labels(groups: int | ArrayLike | None, m: int) -> NDArray[np.intp] | None:
+    """Group of every sample, whole numbers from zero; None where no samples belong together."""
+    if groups is None:
+        return None
+    if np.ndim(groups) == 0:
+        if isinstance(groups, bool) or not isinstance(groups, Integral) or not 1 <= int(groups) <= m:
+            raise ValueError(
+                f"groups must be a number of groups from 1 to {m}, or one label per row of A, got {groups!r}."
+            )
+        return np.arange(m) * int(groups) // m
+    labels = np.asarray(groups)
+    if labels.shape != (m,):
+        raise ValueError(f"groups must hold {m} labels, one per row of A, got shape {labels.shape}.")
+    return np.unique(labels, return_inverse=True)[1].reshape(-1)
 
 
 def _of_this_kind(wished: NDArray[Any], A: NDArray[Any], design: Design) -> NDArray[Any]:

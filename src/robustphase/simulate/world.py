@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from robustphase.population import PairedSignal
 from robustphase.simulate.adversaries import Adversary, find_adversary
@@ -22,7 +22,7 @@ from robustphase.simulate.arguments import (
     check_seed,
     check_size,
 )
-from robustphase.simulate.corruption import corrupt
+from robustphase.simulate.corruption import corrupt, group_labels
 from robustphase.simulate.designs import GAUSSIAN, Design, find_design
 from robustphase.simulate.noises import Noise, draw_noise, find_noise
 from robustphase.simulate.signals import image_signal, random_signal, sparse_signal
@@ -46,6 +46,8 @@ class World:
         Moments of the noise in the units of ``y`` (not relative to the signal).
     contamination, attack, noise, norm, signal, field, seed, design
         The settings the world was made with; ``seed`` is None unless an integer was given.
+    groups : ndarray of int, shape (m,), or None
+        Group of every sample, where some belong together: the labels for ``fit(A, y, groups=...)``.
     """
 
     A: NDArray[Any]
@@ -62,6 +64,7 @@ class World:
     field: str
     seed: int | None
     design: str = "gaussian"
+    groups: NDArray[Any] | None = None
 
     @property
     def clean(self) -> NDArray[np.bool_]:
@@ -87,6 +90,7 @@ def make_world(
     field: str = "real",
     dtype: DTypeLike | None = None,
     design: str | Design = "gaussian",
+    groups: int | ArrayLike | None = None,
     seed: Seed = None,
 ) -> World:
     """Draw a contaminated phase-retrieval problem.
@@ -100,7 +104,7 @@ def make_world(
     contamination : float
         Fraction of the samples that may be rewritten, in [0, 0.5).
     attack : str or Adversary
-        A name in `ADVERSARIES`, an `Adversary`, or ``"none"``.
+        A name in `ADVERSARIES`, an `Adversary`, or ``"none"``; with ``groups`` also a name in `GROUP_ADVERSARIES`.
     noise : str or Noise
         A name in `NOISES` or a `Noise`.
     noise_std, noise_mean : float
@@ -117,6 +121,9 @@ def make_world(
         Of ``A`` and, with imaginary parts where it has them, of ``truth``; ``y`` has the real dtype of the same precision.
     design : str or Design, default="gaussian"
         Law of the covariates: a name in `DESIGNS`, or a `Design`.
+    groups : int or array of shape (m,), optional
+        Which samples belong together, such as those of a frame: the number of equal groups that follow one another, or one label
+        per sample.
     seed : int, Generator or None
         Source of all randomness.
 
@@ -130,7 +137,8 @@ def make_world(
     rows = check_dtype(dtype, law.field_for(field))
     kind = np.result_type(rows, np.complex64) if field == "complex" else rows
     contamination = check_contamination(contamination)
-    adversary = find_adversary(attack)
+    labels = group_labels(groups, m)
+    adversary = find_adversary(attack, grouped=labels is not None)
     rng = check_seed(seed)
     truth = _draw_signal(check_choice("signal", signal, SIGNALS), n, norm, field, rng).astype(kind)
     if law is GAUSSIAN:
@@ -151,6 +159,7 @@ def make_world(
         noise_std=std,
         noise_mean=mean,
         design=law,
+        groups=labels,
         seed=rng,
     )
     return World(
@@ -168,6 +177,7 @@ def make_world(
         field=field,
         seed=None if isinstance(seed, np.random.Generator) else seed,
         design=law.name,
+        groups=labels,
     )
 
 

@@ -42,6 +42,8 @@ class CleanSample:
         Moments of the noise, in the units of ``y``.
     design : Design
         The law of the rows.
+    groups : ndarray of int, shape (m,), optional
+        Group of every sample, where some belong together.
     """
 
     A: Array
@@ -50,13 +52,22 @@ class CleanSample:
     noise_std: float
     noise_mean: float
     design: Design = GAUSSIAN
+    groups: Array | None = None
 
     @classmethod
     def of(
-        cls, A: Array, y: Array, truth: Array, noise_std: float, noise_mean: float, design: Design = GAUSSIAN
+        cls,
+        A: Array,
+        y: Array,
+        truth: Array,
+        noise_std: float,
+        noise_mean: float,
+        design: Design = GAUSSIAN,
+        groups: Array | None = None,
     ) -> CleanSample:
         """Wrap the arrays in read-only views."""
-        return cls(_read_only(A), _read_only(y), _read_only(truth), noise_std, noise_mean, design)
+        labels = None if groups is None else _read_only(groups)
+        return cls(_read_only(A), _read_only(y), _read_only(truth), noise_std, noise_mean, design, labels)
 
     @property
     def m(self) -> int:
@@ -136,7 +147,7 @@ class Adversary:
     name : str
         What to call it.
     group : str
-        What it rewrites or aims at: one of ``GROUPS``.
+        What it rewrites or aims at: one of ``GROUPS``; ``"groups"`` for one that rewrites whole groups of samples.
     description : str
         One sentence.
     attack : callable
