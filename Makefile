@@ -58,9 +58,10 @@ nightly: setup ## the same for ten minutes; then a hundred kills of workers and 
 docs: setup ## HTML documentation in docs/_build/html
 	$(BIN)/python .ci/names.py docs > $(VENV)/wanted.txt
 	$(HASHED) --requirement $(VENV)/wanted.txt
-	rm -rf docs/api/generated # pages of what is gone would be built again
+	rm -rf docs/api/generated docs/examples docs/_build/html # pages of what is gone would be built again
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 	$(BIN)/python docs/check_reference.py docs/_build/html/objects.inv
+	$(BIN)/python docs/check_pages.py docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
 wheel: setup ## wheel in dist, tried in an empty environment with the lowest versions allowed
@@ -81,4 +82,4 @@ constraints: ## write constraints.txt anew from the newest versions, with their 
 	touch $(READY)
 
 clean: ## remove the environment and everything generated
-	rm -rf $(VENV) build dist docs/_build docs/api/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/api/generated docs/examples .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -108,6 +108,7 @@ def test_the_source_archive_lists_everything_that_the_repository_has_at_its_top(
         "tests",
         "docs",
         "benchmarks",
+        "examples",
         ".ci",
         "Makefile",
         "constraints.txt",
