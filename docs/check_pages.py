@@ -88,8 +88,10 @@ def faults(site: Path) -> list[str]:
         found += [f"{name}: nothing behind {target}" for target in sorted(inside) if dead(site, path, target, pages)]
         found += [f"{name}: loads {target}" for target in sorted(page.loaded) if elsewhere(target)]
     for style in sorted(site.rglob("*.css")):
-        outside = [target for target in STYLE.findall(style.read_text("utf-8")) if elsewhere(target)]
-        found += [f"{style.relative_to(site)}: loads {target}" for target in outside]
+        name, named = style.relative_to(site), STYLE.findall(style.read_text("utf-8"))
+        inside = [target for target in named if not elsewhere(target) and urlsplit(target).scheme == ""]
+        found += [f"{name}: nothing behind {target}" for target in inside if dead(site, style, target, pages)]
+        found += [f"{name}: loads {target}" for target in named if elsewhere(target)]
     return found
 
 

@@ -23,7 +23,7 @@ exclude_patterns = ["_build", "_generated", "_templates", "examples/*.ipynb", "e
 html_theme = "pydata_sphinx_theme"
 html_title = "robustphase"
 html_static_path = ["_style"]
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
+html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "header_links_before_dropdown": 3}
 autosummary_generate = True
 # What a module lists in __all__ is what it documents, also where the code lives in a module below.
 autosummary_ignore_module_all = False

@@ -24,7 +24,7 @@ def site(tmp_path):
         "index.html": GOOD,
         "sub/other.html": '<p id="there"><a href="../index.html#here">back</a></p>',
         "sub/index.html": "<p>",
-        "_static/a.css": "body { background: url(a.png) }",
+        "_static/a.css": "body { background: url(../a.png) }",
         "_static/a.js": "",
         "_static/macros.html": '<a href="{{ template }}">',
         "a.png": "",
@@ -56,9 +56,12 @@ def test_each_kind_of_fault_is_named(site, old, new, fault):
     assert check_pages.faults(site) == [fault]
 
 
-def test_styles_that_load_fonts_from_elsewhere_are_named(site):
-    (site / "_static" / "a.css").write_text("@font-face { src: url('https://fonts.example/f.woff') }", encoding="utf-8")
-    assert check_pages.faults(site) == ["_static/a.css: loads https://fonts.example/f.woff"]
+@pytest.mark.parametrize(
+    ("font", "fault"), [("https://fonts.example/f.woff", "loads"), ("gone.woff", "nothing behind")]
+)
+def test_fonts_that_are_elsewhere_or_missing_are_named(site, font, fault):
+    (site / "_static" / "a.css").write_text(f"@font-face {{ src: url('{font}') }}", encoding="utf-8")
+    assert check_pages.faults(site) == [f"_static/a.css: {fault} {font}"]
 
 
 def test_a_folder_without_pages_is_a_fault(tmp_path):
