@@ -22,6 +22,7 @@ myst_heading_anchors = 3
 exclude_patterns = ["_build", "_generated", "_templates", "examples/*.ipynb", "examples/*.py", "examples/*.zip"]
 html_theme = "pydata_sphinx_theme"
 html_title = "robustphase"
+html_show_sourcelink = html_copy_source = False
 html_static_path = ["_style"]
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "header_links_before_dropdown": 3}
 autosummary_generate = True
@@ -47,6 +48,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "reset_modules": ("example_runs.quiet_plots", "example_runs.strict_warnings"),
     "reset_modules_order": "both",
+    "capture_repr": (),
     "image_srcset": ["2x"],
     "thumbnail_size": (400, 280),
     "show_signature": False,

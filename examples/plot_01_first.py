@@ -2,33 +2,39 @@
 A first fit in twenty lines
 ===========================
 
-A picture of 16 × 16 pixels, seen through 5,000 random patterns by a detector that records intensities only. A tenth
-of the samples tells of another picture. Plain least squares shows a mixture of both; the robust fit shows the
-picture.
+A picture of 16 × 16 pixels, seen through 5,000 random patterns by a detector that
+records intensities only. A tenth of the samples tells of another signal, five times as
+strong. Plain least squares follows them; the robust fit shows the picture.
 """
 
 import matplotlib.pyplot as plt
 
 import robustphase as rp
 
-world = rp.simulate.make_world(n=256, m=5000, contamination=0.1, attack="decoy_loud", signal="image", seed=0)
+world = rp.simulate.make_world(
+    n=256, m=5000, contamination=0.1, attack="decoy_loud", signal="image", seed=0
+)
 A, y = world.A, world.y  # your data: patterns as rows of A, intensities y
 
 model = rp.RobustPhaseRetrieval(contamination=0.1).fit(A, y)
 plain = rp.baselines.wirtinger_flow(A, y)
 
-pictures = {"truth": world.truth, "plain Wirtinger flow": plain.signal, "robustphase": model.signal_}
 figure, axes = plt.subplots(1, 3, figsize=(9, 3.2), layout="constrained")
-for ax, (name, signal) in zip(axes, pictures.items(), strict=True):
-    upright = signal if signal @ world.truth > 0 else -signal  # a global sign cannot be known
-    ax.imshow(upright.reshape(16, 16), cmap="gray", vmin=world.truth.min(), vmax=world.truth.max())
-    ax.set_title(f"{name}\nrelative error {rp.distance(signal, world.truth, relative=True):.2f}")
+found = {"truth": world.truth, "plain": plain.signal, "robustphase": model.signal_}
+for ax, (name, signal) in zip(axes, found.items(), strict=True):
+    error = rp.distance(signal, world.truth, relative=True)
+    sign = 1 if signal @ world.truth > 0 else -1  # which of the two cannot be known
+    picture = sign * signal.reshape(16, 16)
+    ax.imshow(picture, cmap="gray", vmin=world.truth.min(), vmax=world.truth.max())
+    ax.set_title(f"{name}\nrelative error {error:.2f}")
     ax.set_axis_off()
 
 # %%
-# The fit also says which samples it did not believe, and whether its own assumptions hold.
-print(f"bad samples that were flagged: {model.flag_samples()[world.touched].mean():.0%}")
-print(f"good samples that were flagged: {model.flag_samples()[world.clean].mean():.1%}")
+# The fit also says which samples it did not believe, and whether its own assumptions
+# hold.
+flags = model.flag_samples()
+print(f"bad samples that were flagged: {flags[world.touched].mean():.0%}")
+print(f"good samples that were flagged: {flags[world.clean].mean():.1%}")
 print(model.model_check_)
 
 # sphinx_gallery_start_ignore

@@ -2,9 +2,10 @@
 Covariance and outliers that are not far out
 ============================================
 
-A tenth of the rows sits in a tight group, nearer to the centre than most good rows. Distances do not show it, and it
-draws the covariance towards itself. ``RobustCovariance`` and ``RobustEnvelope`` see the one direction in which the
-group changes the shape of the data.
+A tenth of the rows sits in a tight group, nearer to the centre than most good rows.
+Distances do not show it, and it draws the covariance towards itself.
+``RobustCovariance`` and ``RobustEnvelope`` see the one direction in which the group
+changes the shape of the data.
 """
 
 import matplotlib.pyplot as plt
@@ -48,18 +49,30 @@ for ax, name, scores in (
     bins = np.linspace(scores.min(), scores.max(), 60)
     ax.hist(scores[~bad], bins, color="#0a6c89", label="good rows")
     ax.hist(scores[bad], bins, color="#b3470f", alpha=0.8, label="tight group")
-    ax.set(xlabel=name, ylabel="rows", yscale="log", title=f"area under the curve {roc_auc_score(bad, scores):.3f}")
+    ax.set(
+        xlabel=name,
+        ylabel="rows",
+        yscale="log",
+        title=f"area under the curve {roc_auc_score(bad, scores):.3f}",
+    )
 axes[1].legend()
 
 # %%
 # New rows are judged as those of the fit: ``predict`` returns -1 for outliers.
 new = np.vstack(
-    (rng.standard_normal((5, n_features)) * widths, 0.7 * widths + 0.02 * rng.standard_normal((5, n_features)))
+    (
+        rng.standard_normal((5, n_features)) * widths,
+        0.7 * widths + 0.02 * rng.standard_normal((5, n_features)),
+    )
 )
 print(envelope.predict(new))
 
 # sphinx_gallery_start_ignore
-assert whitened["RobustCovariance"] < 1.2 * whitened["clean rows only"] < whitened["all rows"]
+assert (
+    whitened["RobustCovariance"]
+    < 1.2 * whitened["clean rows only"]
+    < whitened["all rows"]
+)
 assert roc_auc_score(bad, envelope.outlyingness_) > 0.99
 assert (envelope.predict(new[5:]) == -1).all()
 # sphinx_gallery_end_ignore

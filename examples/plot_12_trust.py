@@ -2,9 +2,9 @@
 Can I trust this answer?
 ========================
 
-A fit answers whatever it is given. Here the file holds amplitudes, the roots of intensities, and nobody noticed.
-Every fit ends with a test of its own model; where that fails severely the fit has not converged, and says what the
-likely cause is.
+A fit answers whatever it is given. Here the file holds amplitudes, the roots of
+intensities, and nobody noticed. Every fit ends with a test of its own model; where that
+fails severely the fit has not converged, and says what the likely cause is.
 """
 
 import warnings
@@ -14,7 +14,9 @@ import numpy as np
 
 import robustphase as rp
 
-world = rp.simulate.make_world(n=40, m=3000, contamination=0.05, attack="decoy", noise_std=0.1, seed=1)
+world = rp.simulate.make_world(
+    n=40, m=3000, contamination=0.05, attack="decoy", noise_std=0.1, seed=1
+)
 amplitudes = np.sqrt(np.abs(world.y))  # what the file holds
 
 with warnings.catch_warnings(record=True) as caught:
@@ -31,8 +33,8 @@ print("converged:", right.converged_, f" certificate: {right.certificate_:.2f}")
 print(f"relative error: {rp.distance(right.signal_, world.truth, relative=True):.3f}")
 
 # %%
-# Each check has a figure and a limit; above the amplitudes, below the intensities.
-figure, axes = plt.subplots(2, 1, figsize=(9, 9), layout="constrained")
+# Each check has a figure and a limit; left the amplitudes, right the intensities.
+figure, axes = plt.subplots(1, 2, figsize=(13, 5.5), layout="constrained")
 for ax, fit, name in ((axes[0], wrong, "amplitudes"), (axes[1], right, "intensities")):
     rp.plot.model_check(fit, ax=ax)
     ax.set_title(name)

@@ -2,9 +2,10 @@
 Learning from workers of whom some lie
 ======================================
 
-Twenty workers send gradients of a model; four of them have agreed to send something else, small enough that no
-coordinate looks odd. ``aggregate`` takes the place of the mean: deviations of honest gradients are nearly orthogonal
-to each other, those of a group are not.
+Twenty workers send gradients of a model; four of them have agreed to send something
+else, small enough that no coordinate looks odd. ``aggregate`` takes the place of the
+mean: deviations of honest gradients are nearly orthogonal to each other, those of a
+group are not.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +19,7 @@ truth = rng.standard_normal(d)
 
 
 def gradients(weights):
-    """What the workers send: noisy gradients of a quadratic loss, and from the liars a push in one direction."""
+    """What the workers send; the liars push in one direction."""
     honest = weights - truth + rng.standard_normal((workers, d))
     honest[:liars] = honest[liars:].mean(axis=0) - 1.5  # at every step the same way
     return honest
@@ -38,12 +39,16 @@ def learn(combine, steps=40, rate=0.3):
 rules = {
     "mean": lambda updates: updates.mean(axis=0),
     "coordinate median": lambda updates: np.median(updates, axis=0),
-    "rp.aggregate": lambda updates: rp.aggregate(updates, contamination=liars / workers),
+    "rp.aggregate": lambda updates: rp.aggregate(
+        updates, contamination=liars / workers
+    ),
     "mean of the honest": lambda updates: updates[liars:].mean(axis=0),
 }
 errors = {name: learn(rule) for name, rule in rules.items()}
 figure, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
-for (name, values), style in zip(errors.items(), ("C7-", "C1-", "C0-", "k--"), strict=True):
+for (name, values), style in zip(
+    errors.items(), ("C7-", "C1-", "C0-", "k--"), strict=True
+):
     ax.semilogy(values, style, label=name)
 ax.set(xlabel="step", ylabel="error per coordinate")
 ax.legend()
@@ -51,5 +56,9 @@ for name, values in errors.items():
     print(f"{name}: {values[-1]:.3f}")
 
 # sphinx_gallery_start_ignore
-assert errors["rp.aggregate"][-1] < 1.2 * errors["mean of the honest"][-1] < 0.5 * errors["mean"][-1]
+assert (
+    errors["rp.aggregate"][-1]
+    < 1.2 * errors["mean of the honest"][-1]
+    < 0.5 * errors["mean"][-1]
+)
 # sphinx_gallery_end_ignore

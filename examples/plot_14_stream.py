@@ -2,8 +2,9 @@
 A stream
 ========
 
-Batches arrive one after the other and are forgotten; a tenth of each is bad. ``partial_fit`` takes one descent step
-per batch, as the theory of the method asks for: memory stays constant, and the error falls to what a batch allows.
+Batches arrive one after the other and are forgotten; a tenth of each is bad.
+``partial_fit`` takes one descent step per batch, as the theory of the method asks for:
+memory stays constant, and the error falls to what a batch allows.
 """
 
 import matplotlib.pyplot as plt

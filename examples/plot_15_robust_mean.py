@@ -2,9 +2,9 @@
 A robust mean and a robust direction
 ====================================
 
-No phases here: 2,000 points in 50 dimensions, a tenth of them in a group as far away as the points themselves are
-wide. In 50 dimensions no point of the group is unusual by its distance, and medians of coordinates are moved by all
-of it.
+No phases here: 2,000 points in 50 dimensions, a tenth of them in a group as far away as
+the points themselves are wide. In 50 dimensions no point of the group is unusual by its
+distance, and medians of coordinates are moved by all of it.
 """
 
 import matplotlib.pyplot as plt
@@ -30,15 +30,19 @@ for name, error in errors.items():
 print(f"variance along the worst direction that is left: {found.top_variance:.2f}")
 
 # %%
-# The direction of most variance: 4 along the first axis among good points, and more towards the group.
+# The direction of most variance: 4 along the first axis among good points, and more
+# towards the group.
 direction = rp.leading_eigenvector(points, contamination=0.1)
 plain = np.linalg.eigh(np.cov(points.T))[1][:, -1]
-print(f"cosine with the first axis: robust {abs(direction.vector[0]):.2f}, plain {abs(plain[0]):.2f}")
+print(f"cosine with the first axis: robust {abs(direction.vector[0]):.2f}")
+print(f"cosine with the first axis: plain {abs(plain[0]):.2f}")
 
 # %%
 figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 plane = np.stack((np.eye(50)[0], towards))
-ax.scatter(*plane @ points[200:].T, s=6, color="#0a6c89", alpha=0.4, label="good points")
+ax.scatter(
+    *plane @ points[200:].T, s=6, color="#0a6c89", alpha=0.4, label="good points"
+)
 ax.scatter(*plane @ points[:200].T, s=12, color="#b3470f", marker="x", label="group")
 for vector, colour, label in (
     (direction.vector, "black", "rp.leading_eigenvector"),
