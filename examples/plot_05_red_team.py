@@ -4,7 +4,7 @@ Attack your own method
 
 A list of attacks tells how a method fares under those attacks; an adversary who knows
 the method will find others. ``red_team`` searches for the attack under which a method
-errs most. Here it gets a small budget against a spectral method that clips large
+errs most. Here it gets the same small budget against a spectral method that clips large
 responses, and against the estimator of this library.
 """
 
@@ -36,9 +36,9 @@ asked = {
     "confirm": 4,
     "top": 2,
 }
-clipped = rp.experiments.red_team(ClippedSpectral(), budget=90, **asked)
+clipped = rp.experiments.red_team(ClippedSpectral(), budget=60, **asked)
 ours = rp.experiments.red_team(
-    rp.RobustPhaseRetrieval(contamination=0.1), budget=45, **asked
+    rp.RobustPhaseRetrieval(contamination=0.1), budget=60, **asked
 )
 print(clipped.report())
 
