@@ -80,6 +80,7 @@ MAY_TAKE_MORE = {
     "robustphase.report.charts.line_chart",
     "robustphase.report.charts.scatter_chart",
     "robustphase.report.diagnostics.FitDiagnostics.of",
+    "robustphase.report.many.ManyDiagnostics.of",
     "robustphase.simulate.corruption.corrupt",
     "robustphase.simulate.oracle.SampleOracle.__init__",
     "robustphase.simulate.detectors.make_camera",

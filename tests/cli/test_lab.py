@@ -12,7 +12,7 @@ from scipy.io import savemat
 
 import robustphase as rp
 from robustphase.cli import fit as command
-from robustphase.report import load_result
+from robustphase.report import load_result, render_report
 
 from .conftest import leftovers
 
@@ -62,8 +62,13 @@ def test_several_signals_and_one_of_them(run, tmp_path, frames):
     bad = table(tmp_path / "bad.csv")
     assert {(line["sample"], line["signal"]) for line in bad} == set(zip(*np.nonzero(weights < 0.5), strict=True))
     assert all(line["response"] == y[int(line["sample"]), int(line["signal"])] for line in bad)
-    assert "--column" in run("fit", "data.npz", "--out", "x.npz", "--report", "x.html", code=2).stderr
-    assert "2 columns" in run("fit", "data.npz", "--out", "x.npz", "--column", 2, code=2).stderr
+    run("report", "all.npz", "--flagged", "again.csv", "--image-shape", "3x3")
+    assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "bad.csv").read_bytes()
+    run("fit", "data.npz", "--out", "x.npz", "--report", "x.html")
+    kept = load_result(tmp_path / "x.npz")
+    assert (kept.image_shape, kept.frame_shape) == ((3, 3), (1, 2))
+    assert (tmp_path / "x.html").read_text() == render_report(kept)
+    assert "2 columns" in run("fit", "data.npz", "--out", "other.npz", "--column", 2, code=2).stderr
     run("fit", "data.npz", "--column", 1, "--out", "one.npz")
     assert rp.distance(load_result(tmp_path / "one.npz").signal, truth[1], relative=True) < 0.05
     assert not leftovers(tmp_path)

@@ -14,7 +14,7 @@ import numpy as np
 import robustphase as rp
 from robustphase.atomic import STALE, sweep_leftovers
 from robustphase.cli.app import MODEL_FAILS, UNSETTLED, as_command, as_request, command_line, general_options, option
-from robustphase.cli.fit_outputs import keep_report, keep_result, write_flagged, write_flagged_of_many
+from robustphase.cli.fit_outputs import keep_report, keep_result, write_flagged
 from robustphase.cli.fit_request import FitRequest, read_labels
 from robustphase.cli.fit_summary import facts_of_many, facts_of_one, model_checks
 from robustphase.cli.outputs import note_written, written
@@ -34,6 +34,7 @@ from robustphase.cli.values import (
     Start,
 )
 from robustphase.files import checkpointed, open_samples
+from robustphase.report import FitDiagnostics
 
 INPUT, ASSUME, HOW, OUTPUT, LONG = "Input", "What to assume", "How to compute", "Output", "Long runs"
 
@@ -280,15 +281,12 @@ def fit(**options: Any) -> None:
             diagnostics = keep_result(asked, model, rows, samples, responses)
             note_written(out)
         if asked.flagged is not None:
-            if diagnostics is None:
-                count = write_flagged_of_many(asked.flagged, model, stored, responses)
-            else:
-                count = write_flagged(asked.flagged, diagnostics)
-    see.facts(facts_of_many(model) if diagnostics is None else facts_of_one(model, diagnostics))
+            count = write_flagged(asked.flagged, diagnostics)
+    see.facts(facts_of_one(model, diagnostics) if isinstance(diagnostics, FitDiagnostics) else facts_of_many(model))
     see.say(f"result: {shown(out)}")
     if asked.flagged is not None:
         see.say(f"{count} samples treated as bad: {shown(asked.flagged)}")
-    if asked.report is not None and diagnostics is not None:
+    if asked.report is not None:
         keep_report(asked.report, diagnostics, out)
         see.say(f"report: {shown(asked.report)}")
     if any(check.severe for check in model_checks(model)):

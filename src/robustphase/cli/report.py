@@ -13,7 +13,7 @@ from robustphase.cli.fit_outputs import write_flagged
 from robustphase.cli.outputs import check_distinct, check_new, check_writable, note_written
 from robustphase.cli.terminal import screen, shown
 from robustphase.cli.values import ImageShape
-from robustphase.report import load_result, write_report
+from robustphase.report import FitDiagnostics, ManyDiagnostics, load_result, write_report
 
 OUTPUT = "Output"
 
@@ -64,18 +64,28 @@ class ReportRequest:
 def report(**options: Any) -> None:
     """Write a report to look at from the result of a fit.
 
-    RESULT is a file that robustphase fit has written for one signal. The report is one file that needs no network; the data are
-    not needed any more.
+    RESULT is a file that robustphase fit has written, for one signal or many. The report is one file that needs no network; the
+    data are not needed any more.
     """
     asked = as_request(ReportRequest, options)
     asked.check_outputs()
     see = screen()
     diagnostics = load_result(asked.result)
     if asked.image_shape is not None:
-        diagnostics = replace(diagnostics, image_shape=asked.image_shape)
+        diagnostics = _as_picture(diagnostics, asked.image_shape)
     write_report(asked.page, diagnostics)
     note_written(asked.page)
     see.say(f"report: {shown(asked.page)}")
     if asked.flagged is not None:
         count = write_flagged(asked.flagged, diagnostics)
         see.say(f"{count} samples treated as bad: {shown(asked.flagged)}")
+
+
+def _as_picture(
+    diagnostics: FitDiagnostics | ManyDiagnostics, shape: tuple[int, int]
+) -> FitDiagnostics | ManyDiagnostics:
+    """The same diagnostics, of signals that are pictures."""
+    if isinstance(diagnostics, FitDiagnostics):
+        return replace(diagnostics, image_shape=shape)
+    details = {index: replace(one, image_shape=shape) for index, one in diagnostics.details.items()}
+    return replace(diagnostics, pattern_shape=shape, details=details)

@@ -1,6 +1,7 @@
 """Reports: what a recovery found, on one page that a person can read, and in one file that a program can.
 
-Three steps, each usable alone. :class:`FitDiagnostics` collects what a fit has to show for itself, and fits nothing again;
+Three steps, each usable alone. :class:`FitDiagnostics` collects what a fit has to show for itself, and fits nothing again, and so
+does :class:`ManyDiagnostics` for many signals;
 :func:`save_result` and :func:`load_result` keep it in an ``.npz`` file; :func:`write_report` turns it into one self-contained
 HTML file, with the plots of :mod:`robustphase.plot` (``pip install 'robustphase[report]'``). The charts (``charts``) are plain
 SVG and serve other pages too.
@@ -16,6 +17,7 @@ from robustphase.report.charts import (
     standalone_svg,
 )
 from robustphase.report.diagnostics import FitDiagnostics
+from robustphase.report.many import ManyDiagnostics
 from robustphase.report.page import render_report, require_report, write_report
 from robustphase.report.results import ResultFileError, load_result, save_result
 
@@ -25,6 +27,7 @@ Evidence = FitDiagnostics
 __all__ = [
     "Evidence",
     "FitDiagnostics",
+    "ManyDiagnostics",
     "ResultFileError",
     "Series",
     "bar_chart",

@@ -9,11 +9,12 @@ from robustphase.plot.samples import THRESHOLD
 from robustphase.report.blocks import Cell, Drawing, Row, Section, Table, cell
 from robustphase.report.diagnostics import FitDiagnostics
 from robustphase.report.figures import inline_svg
+from robustphase.report.many import ManyDiagnostics
 from robustphase.report.rejection_causes import MEANING, counts, worst_samples
 from robustphase.report.words import short_number
 
-#: Groups that are listed: those that look worst.
-LISTED_GROUPS = 20
+#: Groups that are listed: the bad ones that look worst, and so many of the others.
+LISTED_GROUPS, LISTED_OTHERS = 20, 3
 
 
 def samples_section(diagnostics: FitDiagnostics) -> Section:
@@ -32,7 +33,7 @@ def samples_section(diagnostics: FitDiagnostics) -> Section:
     return Section("The samples", drawings, table=_cause_table(diagnostics), second=worst, notes=notes)
 
 
-def groups_section(diagnostics: FitDiagnostics) -> Section | None:
+def groups_section(diagnostics: FitDiagnostics | ManyDiagnostics) -> Section | None:
     """The groups that stand out, where samples were said to belong together."""
     names, weights = diagnostics.groups, diagnostics.group_weights
     if names is None or weights is None:
@@ -42,7 +43,9 @@ def groups_section(diagnostics: FitDiagnostics) -> Section | None:
     title = "Width of the residuals of every group"
     drawings = [Drawing(title, inline_svg(lambda ax: plot.groups(diagnostics, ax=ax), title, said))]
     widths = np.full(weights.size, np.nan) if diagnostics.group_widths is None else diagnostics.group_widths
-    order = np.lexsort((np.arange(weights.size), -np.nan_to_num(widths), weights))[:LISTED_GROUPS]
+    order = np.lexsort((np.arange(weights.size), -np.nan_to_num(widths), weights))[
+        : min(bad + LISTED_OTHERS, LISTED_GROUPS)
+    ]
     rows = [
         Row(
             str(names[i]),
@@ -57,7 +60,7 @@ def groups_section(diagnostics: FitDiagnostics) -> Section | None:
     ]
     caption = f"{said} The {len(rows)} that look worst; the width of their residuals is over that of the noise."
     table = Table("groups", caption, ("group", "weight", "width", "verdict"), (3,), rows)
-    return Section("The groups", drawings, table=table)
+    return Section("The groups", drawings, second=table)
 
 
 def _cause_table(diagnostics: FitDiagnostics) -> Table:
