@@ -49,7 +49,8 @@ def distribution(
     Returns
     -------
     matplotlib.axes.Axes
-        Signals without the figure, or with an infinite one, are counted beside the axis, and missing from a map.
+        Signals without the figure, or with an infinite one, are counted below the axis, and missing from a map; columns that
+        hold no signal at all have none.
     """
     if figure not in FIGURES:
         raise ValueError(f"figure must be one of {', '.join(FIGURES)}, got {figure!r}.")
@@ -70,6 +71,7 @@ def distribution(
     missing = int((~seen).sum())
     more = f"\nnot drawn: {missing:,} without a finite one" if missing else ""
     ax.set(xlabel=words + more, ylabel="signals", ylim=(0, None))
+    ax.yaxis.get_major_locator().set_params(integer=True)
     legend(ax)
     return ax
 
@@ -101,21 +103,23 @@ def rows(fit: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def figure_of(fit: Any, figure: str) -> Array:
-    """A figure of every signal, shape (p,)."""
+    """A figure of every signal, shape (p,); NaN for columns that hold no signal at all, such as those of dead pixels."""
     _require_many(fit)
     if figure == "rejected":
-        shares: Array = (np.asarray(fitted(fit, "weights")) < THRESHOLD).mean(axis=0)
-        return shares
-    return expected_errors(fit) if figure == "expected_error" else np.asarray(fitted(fit, figure), np.float64)
+        values = (np.asarray(fitted(fit, "weights")) < THRESHOLD).mean(axis=0)
+    else:
+        values = expected_errors(fit) if figure == "expected_error" else np.asarray(fitted(fit, figure), np.float64)
+    return np.where(np.any(fitted(fit, "signal"), axis=1), values, np.nan)
 
 
 def expected_errors(fit: Any) -> Array:
-    """What the noise leaves of every signal relative to its norm, shape (p,); NaN where nothing has said so."""
+    """What the noise leaves of every signal relative to its norm, shape (p,); NaN where nothing has said so, or there is none."""
     known = optional(fit, "expected_error")
     if known is not None:
         return np.asarray(known, np.float64)
     found = ([c.figure for c in one.checks if c.name == EXPECTED] for one in fitted(fit, "model_check"))
-    return np.array([float(figures[0]) if figures else np.nan for figures in found])
+    errors = np.array([float(figures[0]) if figures else np.nan for figures in found])
+    return np.where(np.any(fitted(fit, "signal"), axis=1), errors, np.nan)
 
 
 def _require_many(fit: Any) -> None:

@@ -141,7 +141,16 @@ def _quantiles(many: ManyDiagnostics) -> Table:
                 )
             )
     head = ("figure", "smallest", "5%", "median", "95%", "largest")
-    return Table("quantiles", f"How the figures of {many.p:,} signals are distributed.", head, (), rows)
+    empty = int((~many.signal.any(axis=1)).sum())
+    more = (
+        f"; {empty:,} more columns hold no signal"
+        if empty > 1
+        else "; one more column holds no signal"
+        if empty
+        else ""
+    )
+    caption = f"How the figures of {many.p - empty:,} signals are distributed{more}."
+    return Table("quantiles", caption, head, (), rows)
 
 
 def _worst(many: ManyDiagnostics) -> Section:
@@ -224,7 +233,7 @@ def _detail(many: ManyDiagnostics, index: int, one: FitDiagnostics) -> Section:
         draw["Residuals along the rows"] = lambda ax: plot.residuals(one, ax=ax)
         draw["Residuals of the samples"] = lambda ax: plot.noise(one, ax=ax)
     said = f"signal {name}, {int(one.rejected.sum()):,} samples rejected"
-    drawings = signal_drawings(one)[:1]
+    drawings = signal_drawings(one)[:1] if one.signal.any() else []
     drawings += [Drawing(title, inline_svg(part, title, said)) for title, part in draw.items()]
     state = "converged" if one.converged else "not converged"
     items = [f"{check.capitalize()}: {found}" for check, found in one.failed_checks.items()]
