@@ -35,7 +35,7 @@ def test_lines_are_copied_with_the_stamp_and_nothing_else_changes():
 
 
 def test_a_page_without_a_method_is_refused():
-    with pytest.raises(ValueError, match="no line for robustphase at 0.05"):
+    with pytest.raises(ValueError, match=r"no line for robustphase at 0\.05"):
         readme.comparison("| method |\n")
 
 
