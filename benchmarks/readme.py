@@ -50,7 +50,7 @@ def comparison(page: str) -> str:
 def filled(readme: str, page: str) -> str:
     """A README with the lines of the page between its two comments."""
     begin, end = readme.index(BEGIN) + len(BEGIN), readme.index(END)
-    return f"{readme[:begin]}\n{comparison(page)}\n{readme[end:]}"
+    return f"{readme[:begin]}\n\n{comparison(page)}\n\n{readme[end:]}"
 
 
 def fill() -> None:
