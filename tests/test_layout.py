@@ -75,7 +75,6 @@ MAY_TAKE_MORE = {
     "robustphase.estimator.estimator.RobustPhaseRetrieval.__init__",
     "robustphase.experiments.compare.compare",
     "robustphase.initialise.start.spectral_init",
-    "robustphase.report.charts.bar_chart",
     "robustphase.report.charts.histogram_chart",
     "robustphase.report.charts.line_chart",
     "robustphase.report.charts.scatter_chart",

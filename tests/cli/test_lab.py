@@ -74,6 +74,90 @@ def test_several_signals_and_one_of_them(run, tmp_path, frames):
     assert not leftovers(tmp_path)
 
 
+def _npz(path, A, y):
+    """A stack of patterns, and frames."""
+    np.savez(path / "lab.npz", A=A.reshape(-1, 3, 3), y=y.reshape(-1, 1, 2))
+    return ["lab.npz"]
+
+
+def _mat(path, A, y):
+    """Patterns and frames with the samples last, as MATLAB users have them."""
+    stacks = {"A": np.moveaxis(A.reshape(-1, 3, 3), 0, -1), "y": np.moveaxis(y.reshape(-1, 1, 2), 0, -1)}
+    savemat(path / "lab.mat", stacks)
+    return ["lab.mat", "--transpose", "both"]
+
+
+def _mat_of_hdf5(path, A, y):
+    """The same as MATLAB writes with -v7.3: axes in the opposite order, complex numbers as pairs."""
+    h5py = pytest.importorskip("h5py")
+    pairs = np.empty(A.shape, [("real", "f8"), ("imag", "f8")])
+    pairs["real"], pairs["imag"] = A.real, A.imag
+    with h5py.File(path / "lab.mat", "w", userblock_size=512) as file:
+        file["A"], file["y"] = (pairs if np.iscomplexobj(A) else A).T, y.T
+    with open(path / "lab.mat", "r+b") as raw:
+        raw.write(b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(116))
+    return ["lab.mat"]
+
+
+def _csv(path, A, y):
+    """Two tables of text."""
+    for name, values in (("A", A), ("y", y)):
+        lines = (",".join(repr(value).strip("()") for value in row) for row in values.tolist())
+        (path / f"{name}.csv").write_text("\n".join(lines))
+    return ["A.csv", "--responses", "y.csv"]
+
+
+def _tiff(path, A, y):
+    """Frames of a camera beside patterns."""
+    tifffile = pytest.importorskip("tifffile")
+    np.save(path / "A.npy", A)
+    tifffile.imwrite(path / "frames.tif", y.reshape(-1, 1, 2).astype(np.float32), photometric="minisblack")
+    return ["A.npy", "--responses", "frames.tif"]
+
+
+@pytest.mark.parametrize("field", ["real", "complex"])
+@pytest.mark.parametrize("write", [_npz, _mat, _mat_of_hdf5, _csv, _tiff])
+def test_several_signals_from_every_kind_of_file_are_those_of_the_arrays(run, tmp_path, field, write):
+    rng = np.random.default_rng(7)
+    A, truth = rng.standard_normal((400, 9)), rng.standard_normal((9, 2))
+    if field == "complex":
+        A, truth = (A + 1j * rng.standard_normal(A.shape)) / np.sqrt(2), truth + 1j * rng.standard_normal(truth.shape)
+    y = np.abs(A @ truth) ** 2 + 0.1 * rng.standard_normal((400, 2))
+    y[:20] = rng.exponential(9.0, (20, 2))
+    options = write(tmp_path, A, y)
+    run("fit", *options, "--out", "result.npz")
+    found = load_result(tmp_path / "result.npz")
+    if write is _tiff:  # the camera has single precision
+        y = y.astype(np.float32).astype(np.float64)
+    model = rp.RobustPhaseRetrieval(random_state=0).fit(A, y)
+    assert_allclose(found.signal, model.signal_, rtol=1e-9, atol=1e-12)
+    for answer, signal in zip(found.signal, truth.T, strict=True):
+        assert rp.distance(answer, signal, relative=True) < 0.05
+
+
+def test_a_wrong_name_shape_or_transposition_says_which_option_cures_it(run, tmp_path, world):
+    np.savez(
+        tmp_path / "lab.npz",
+        patterns=world.A,
+        counts=world.y,
+        turned=world.A.T,
+        frames=world.y.reshape(1, 1, -1),
+        few=world.y[:7],
+    )
+    fit = ("fit", "lab.npz", "--out", "x.npz")
+    said = run(*fit, code=1).stderr
+    assert "--covariates-name " in said
+    assert "patterns" in said
+    assert "--responses-name " in run(*fit, "--covariates-name", "patterns", code=1).stderr
+    named = ("--covariates-name", "turned", "--responses-name", "counts")
+    assert "--transpose covariates" in run(*fit, *named, code=1).stderr
+    named = ("--covariates-name", "patterns", "--responses-name", "frames")
+    assert "--transpose responses" in run(*fit, *named, code=1).stderr
+    named = ("--covariates-name", "patterns", "--responses-name", "few")
+    assert "7 responses for 450 rows" in run(*fit, *named, code=1).stderr
+    assert not (tmp_path / "x.npz").exists()
+
+
 def test_a_report_and_a_table_from_a_result(run, tmp_path, data, world):
     run("fit", data, "--noise-mean", "unknown", "--out", "result.npz", "--flagged", "first.csv")
     said = run("report", "result.npz", "--flagged", "second.csv", "--image-shape", "3x3").output

@@ -9,9 +9,7 @@ SVG and serve other pages too.
 
 from robustphase.report.charts import (
     Series,
-    bar_chart,
     histogram_chart,
-    image_chart,
     line_chart,
     scatter_chart,
     standalone_svg,
@@ -30,9 +28,7 @@ __all__ = [
     "ManyDiagnostics",
     "ResultFileError",
     "Series",
-    "bar_chart",
     "histogram_chart",
-    "image_chart",
     "line_chart",
     "load_result",
     "render_report",
