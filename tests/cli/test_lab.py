@@ -69,6 +69,9 @@ def test_several_signals_and_one_of_them(run, tmp_path, frames):
     assert (kept.image_shape, kept.frame_shape) == ((3, 3), (1, 2))
     assert (tmp_path / "x.html").read_text() == render_report(kept)
     assert "2 columns" in run("fit", "data.npz", "--out", "other.npz", "--column", 2, code=2).stderr
+    for words in (("fit", "data.npz"), ("report", "all.npz")):
+        said = run(*words, "--out", "other.npz", "--detector-shape", "15x30", code=2).stderr
+        assert "samples of one signal" in said
     run("fit", "data.npz", "--column", 1, "--out", "one.npz")
     assert rp.distance(load_result(tmp_path / "one.npz").signal, truth[1], relative=True) < 0.05
     assert not leftovers(tmp_path)
@@ -175,6 +178,18 @@ def test_a_report_and_a_table_from_a_result(run, tmp_path, data, world):
     assert "same file" in run("report", "result.npz", "--out", "result.npz", code=2).stderr
     assert "not a result" in run("report", data, "--out", "other.html", code=1).stderr
     assert not (tmp_path / "other.html").exists()
+
+
+def test_a_report_shows_the_samples_as_the_detector_lies(run, tmp_path, data):
+    shaped = ("--noise-mean", "unknown", "--detector-shape", "2x9x25")
+    run("fit", data, *shaped, "--out", "frames.npz", "--report", "frames.html")
+    assert load_result(tmp_path / "frames.npz").detector_shape == (2, 9, 25)
+    assert "Residuals, on the detector" in (tmp_path / "frames.html").read_text()
+    run("report", "frames.npz", "--detector-shape", "18x25", "--out", "one.html")
+    assert "Residuals, on the detector" in (tmp_path / "one.html").read_text()
+    assert "has 200 readings" in run("fit", data, "--out", "x.npz", "--detector-shape", "10x20", code=2).stderr
+    assert "no shape of a detector" in run("fit", data, "--out", "x.npz", "--detector-shape", "450", code=2).stderr
+    assert "200 readings" in run("report", "frames.npz", "--detector-shape", "10x20", "--out", "x.html", code=1).stderr
 
 
 def test_what_is_known_of_the_detector_reaches_the_estimator(run, tmp_path, data, world):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,7 @@ from robustphase.cli.values import (
     NONFINITE,
     STEPS,
     TRANSPOSE,
+    DetectorShape,
     ImageShape,
     Level,
     NumberOrFile,
@@ -219,6 +221,12 @@ robustphase fit data.npz --contamination 0.1 --noise-mean unknown --out result.n
 )
 @option(OUTPUT, "--image-shape", type=ImageShape(), help="The signal is a picture of this height and width.")
 @option(
+    OUTPUT,
+    "--detector-shape",
+    type=DetectorShape(),
+    help="The samples of one signal are the readings of a detector of this height and width, or of several frames of it.",
+)
+@option(
     LONG,
     "--checkpoint",
     metavar="FOLDER",
@@ -268,6 +276,7 @@ def fit(**options: Any) -> None:
         stored = rp.rows.as_source(samples.covariates)
         _check_image(asked.image_shape, stored.shape[1])
         responses = asked.responses_of(samples)
+        _check_detector(asked.detector_shape, responses)
         model = asked.model(stored.shape[0])
         labels = None if asked.groups is None else read_labels(asked.groups)
         see.say(f"{shown(asked.data)}: {samples.description}")
@@ -328,6 +337,19 @@ def _check_image(shape: tuple[int, int] | None, unknowns: int) -> None:
             f"--image-shape {shape[0]}x{shape[1]} has {shape[0] * shape[1]} pixels, but the covariates have {unknowns} "
             "columns, one per pixel."
         )
+
+
+def _check_detector(shape: tuple[int, ...] | None, responses: np.ndarray[Any, Any]) -> None:
+    if shape is None:
+        return
+    said = f"--detector-shape {'x'.join(map(str, shape))}"
+    if responses.ndim == 2:
+        raise click.UsageError(
+            f"{said} is for the samples of one signal, and there are {responses.shape[1]}; frames of many signals bring their "
+            "shape along. Leave it out, or choose a signal with --column."
+        )
+    if math.prod(shape) != len(responses):
+        raise click.UsageError(f"{said} has {math.prod(shape)} readings, but there are {len(responses)} samples.")
 
 
 def _settings(model: rp.RobustPhaseRetrieval, labels: np.ndarray[Any, Any] | None) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def _diagnostics(
     }
     if responses.ndim == 2:
         return ManyDiagnostics.of(model, rows, responses, frame_shape=samples.frame_shape, **known)
-    return FitDiagnostics.of(model, rows, responses, truth=samples.truth, **known)
+    return FitDiagnostics.of(model, rows, responses, truth=samples.truth, detector_shape=asked.detector_shape, **known)
 
 
 def keep_report(report: Path, diagnostics: FitDiagnostics | ManyDiagnostics, out: Path) -> None:

@@ -38,6 +38,7 @@ class FitRequest:
     report: Path | None
     flagged: Path | None
     image_shape: tuple[int, int] | None
+    detector_shape: tuple[int, ...] | None
     checkpoint: Path | None
     resume: bool
     checkpoint_every: float

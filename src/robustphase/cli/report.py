@@ -12,7 +12,7 @@ from robustphase.cli.app import as_command, as_request, general_options, option
 from robustphase.cli.fit_outputs import write_flagged
 from robustphase.cli.outputs import check_distinct, check_new, check_writable, note_written
 from robustphase.cli.terminal import screen, shown
-from robustphase.cli.values import ImageShape
+from robustphase.cli.values import DetectorShape, ImageShape
 from robustphase.report import FitDiagnostics, ManyDiagnostics, load_result, write_report
 
 OUTPUT = "Output"
@@ -26,6 +26,7 @@ class ReportRequest:
     out: Path | None
     flagged: Path | None
     image_shape: tuple[int, int] | None
+    detector_shape: tuple[int, ...] | None
     overwrite: bool
 
     @property
@@ -59,6 +60,12 @@ class ReportRequest:
     help="Write the samples that were treated as bad to a table.",
 )
 @option(OUTPUT, "--image-shape", type=ImageShape(), help="The signal is a picture of this height and width.")
+@option(
+    OUTPUT,
+    "--detector-shape",
+    type=DetectorShape(),
+    help="The samples of one signal are the readings of a detector of this height and width, or of several frames of it.",
+)
 @option(OUTPUT, "--overwrite", is_flag=True, show_default=False, help="Write over files that are there already.")
 @general_options
 def report(**options: Any) -> None:
@@ -73,6 +80,12 @@ def report(**options: Any) -> None:
     diagnostics = load_result(asked.result)
     if asked.image_shape is not None:
         diagnostics = _as_picture(diagnostics, asked.image_shape)
+    if asked.detector_shape is not None:
+        if not isinstance(diagnostics, FitDiagnostics):
+            raise click.UsageError(
+                "--detector-shape is for the samples of one signal; those of many bring theirs along."
+            )
+        diagnostics = replace(diagnostics, detector_shape=asked.detector_shape)
     write_report(asked.page, diagnostics)
     note_written(asked.page)
     see.say(f"report: {shown(asked.page)}")

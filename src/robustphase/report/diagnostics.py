@@ -73,6 +73,8 @@ class FitDiagnostics:
         The signal behind simulated data.
     image_shape : (int, int), optional
         Height and width, where the signal is a picture.
+    detector_shape : tuple of int, optional
+        Height and width of the detector whose readings the samples are, or frames, height and width.
     weights : ndarray of shape (m,)
         One number per sample: 0 treated as bad, 1 as clean.
     covariate_weights : ndarray of shape (m,)
@@ -163,6 +165,7 @@ class FitDiagnostics:
     standard_errors: Array | None = None
     truth: Array | None = None
     image_shape: tuple[int, int] | None = None
+    detector_shape: tuple[int, ...] | None = None
     command: str | None = None
     data_name: str | None = None
 
@@ -180,6 +183,12 @@ class FitDiagnostics:
             raise ValueError(
                 f"image_shape={self.image_shape} has {height * width} pixels but the signal {self.n} entries."
             )
+        shape = self.detector_shape
+        if shape is not None and (len(shape) not in (2, 3) or math.prod(shape) != self.m):
+            raise ValueError(
+                f"detector_shape={shape} has {math.prod(shape)} readings but the fit {self.m} samples; give (height, width) or "
+                "(frames, height, width)."
+            )
 
     @classmethod
     def of(
@@ -192,6 +201,7 @@ class FitDiagnostics:
         command: str | None = None,
         truth: Any = None,
         image_shape: tuple[int, int] | None = None,
+        detector_shape: tuple[int, ...] | None = None,
         message: str = "",
         standard_errors: bool | None = None,
     ) -> FitDiagnostics:
@@ -211,6 +221,9 @@ class FitDiagnostics:
             The signal, where it is known.
         image_shape : (int, int), optional
             Show the signal as a picture of this height and width.
+        detector_shape : tuple of int, optional
+            Show residuals and flags as the detector lies: its height and width, or frames, height and width. Default: the shape
+            of y, where that is one of frames.
         message : str
             What the fit warned of.
         standard_errors : bool, optional
@@ -243,6 +256,7 @@ class FitDiagnostics:
             command=command,
             truth=None if truth is None else np.asarray(truth).reshape(-1),
             image_shape=None if image_shape is None else (int(image_shape[0]), int(image_shape[1])),
+            detector_shape=_detector(np.shape(y) if detector_shape is None else detector_shape, given=detector_shape),
             message=message,
             standard_errors=standard_errors,
             fingerprint=data_fingerprint(source, read),
@@ -355,6 +369,13 @@ class FitDiagnostics:
         """Distance of a signal to the truth, relative to its norm."""
         assert self.truth is not None
         return float(rp.distance(signal, self.truth, relative=True, conjugate=self.paired))
+
+
+def _detector(shape: tuple[int, ...], *, given: Any) -> tuple[int, ...] | None:
+    """A shape in plain numbers; none where that of the responses is one column or row."""
+    if given is None and (len(shape) not in (2, 3) or min(shape[-2:]) < 2):
+        return None
+    return tuple(int(side) for side in shape)
 
 
 def require_fitted(model: rp.RobustPhaseRetrieval) -> None:

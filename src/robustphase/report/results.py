@@ -114,7 +114,9 @@ def _arrays_of_one(diagnostics: FitDiagnostics) -> dict[str, Any]:
         noise = getattr(diagnostics, name)
         values[name] = None if noise is None else {key: float(part) for key, part in noise._asdict().items()}
     values["model_check"] = [list(check) for check in diagnostics.model_check]
-    values["image_shape"] = None if diagnostics.image_shape is None else list(diagnostics.image_shape)
+    for name in ("image_shape", "detector_shape"):
+        shape = getattr(diagnostics, name)
+        values[name] = None if shape is None else list(shape)
     return arrays | {"values": np.array(json.dumps(values))}
 
 
@@ -235,8 +237,10 @@ def _diagnostics(archive: Any, schema: int) -> FitDiagnostics:
     if schema == 1:
         values = _since_schema_1(values)
     # Files written before the model was checked hold no failures.
-    values = {"failed_checks": {}, "model_check": [], "noise_curve": None} | values
-    noise, curve, shape = (values.pop(key) for key in ("noise_model", "noise_curve", "image_shape"))
+    values = {"failed_checks": {}, "model_check": [], "noise_curve": None, "detector_shape": None} | values
+    noise, curve, shape, detector = (
+        values.pop(key) for key in ("noise_model", "noise_curve", "image_shape", "detector_shape")
+    )
     arrays: dict[str, Any] = {key: archive[key] for key in (*ARRAYS, *OPTIONAL_ARRAYS) if key in stored}
     return FitDiagnostics(
         **arrays,
@@ -246,6 +250,7 @@ def _diagnostics(archive: Any, schema: int) -> FitDiagnostics:
         noise_curve=None if curve is None else CurvedNoise(**curve),
         model_check=tuple(CheckRecord(*check) for check in values["model_check"]),
         image_shape=None if shape is None else (int(shape[0]), int(shape[1])),
+        detector_shape=None if detector is None else tuple(int(side) for side in detector),
     )
 
 

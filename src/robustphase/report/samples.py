@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from robustphase import plot
@@ -28,9 +30,22 @@ def samples_section(diagnostics: FitDiagnostics) -> Section:
         "Residuals along the rows": lambda ax: plot.residuals(diagnostics, ax=ax),
     }
     drawings = [Drawing(title, inline_svg(one, title, said)) for title, one in draw.items()]
+    drawings += _on_the_detector(diagnostics, said)
     worst = worst_table(diagnostics)
     notes = [] if worst is not None else ["No sample was rejected."]
     return Section("The samples", drawings, table=_cause_table(diagnostics), second=worst, notes=notes)
+
+
+def _on_the_detector(diagnostics: FitDiagnostics, said: str) -> list[Drawing]:
+    """Residuals and flags where the samples were read, if that is known."""
+    shape: Any = diagnostics.detector_shape
+    if shape is None:
+        return []
+    draw = {"Rejected, on the detector": lambda ax: plot.flags(diagnostics, shape=shape, ax=ax)}
+    if not diagnostics.noiseless:
+        # Residuals are measured in widths of the noise.
+        draw["Residuals, on the detector"] = lambda ax: plot.residuals(diagnostics, shape=shape, ax=ax)
+    return [Drawing(title, inline_svg(one, title, said)) for title, one in draw.items()]
 
 
 def groups_section(diagnostics: FitDiagnostics | ManyDiagnostics) -> Section | None:
