@@ -9,6 +9,7 @@ import pytest
 
 import robustphase as rp
 from robustphase.report import FitDiagnostics, ManyDiagnostics, ResultFileError, load_result, render_report, save_result
+from robustphase.report.many import FLAGGED, PER_SIGNAL
 
 from .conftest import DEAD, SHAPE, quietly
 from .test_results import assert_same
@@ -77,6 +78,17 @@ def test_the_page_sums_up_and_shows_the_worst(many, model_of_many, read):
     assert "on the detector" in found.text
 
 
+def test_a_few_dead_pixels_are_said_but_raise_no_alarm(many, read):
+    def lamps(diagnostics):
+        page = render_report(diagnostics)
+        return '<h1 class="warn"' in page, [e["data-value"] for _, e in read(page).elements if "data-check" in e]
+
+    assert lamps(many) == (True, ["False"] * 4)
+    calm = summary_of(many, 10)
+    assert lamps(calm) == (False, ["True"] * 4)
+    assert "1 of 120 signals did not converge" in read(render_report(calm)).text
+
+
 def test_many_signals_survive_a_file_and_give_the_same_page(tmp_path, many):
     save_result(tmp_path / "many.npz", many)
     again = load_result(tmp_path / "many.npz")
@@ -135,6 +147,18 @@ def test_a_thousand_signals_fit_into_a_megabyte(many):
     page = render_report(ManyDiagnostics(**data))
     assert "of 1,008" in page
     assert len(page.encode()) < LARGEST
+
+
+def summary_of(many, times):
+    """Twelve signals, of which one is dead, and many times as many that are not, without details."""
+    good = [index for index in range(12) if index != DEAD] * times
+    taken = [DEAD, *good][: 12 * times]
+    taken += good[: 12 * times - len(taken)]
+    data = {name: getattr(many, name)[taken] for name in (*PER_SIGNAL, "expected_error", "signal", "initial_signal")}
+    data |= {name: getattr(many, name)[taken] for name in ("check_failed", "check_severe")}
+    weights = many.weights[:, taken]
+    empty = {f"flagged_{name}": np.zeros(int((weights < 0.5).sum())) for name in FLAGGED}
+    return replace(many, **data, **empty, weights=weights, frame_shape=(12 * times,), details={})
 
 
 def _longer(one, times):

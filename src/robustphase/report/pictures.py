@@ -52,11 +52,6 @@ def signal_section(diagnostics: FitDiagnostics) -> Section:
     return Section("The signal", _lines(diagnostics), notes=[said.strip()])
 
 
-def signal_drawings(diagnostics: FitDiagnostics) -> list[Drawing]:
-    """The recovered signal, as pictures or as lines."""
-    return _lines(diagnostics) if diagnostics.image_shape is None else _pictures(diagnostics)
-
-
 def comparison_drawings(diagnostics: FitDiagnostics, signals: Sequence[tuple[str, Array | None, str]]) -> list[Drawing]:
     """Pictures of several signals on the scale of the report: (title, signal, note); nothing for other signals."""
     if diagnostics.image_shape is None:

@@ -13,13 +13,12 @@ from robustphase.report.blocks import Cell, Drawing, Row, Section, Table, Tile, 
 from robustphase.report.diagnostics import FitDiagnostics
 from robustphase.report.figures import inline_svg
 from robustphase.report.many import ManyDiagnostics
-from robustphase.report.pictures import signal_drawings
 from robustphase.report.verdict import Check
 from robustphase.report.words import percent, seconds_text, short_number
 
 #: Signals and rows that are listed: those that need a look most; and checks that are named for each signal.
 LISTED, LISTED_ROWS, NAMED_CHECKS = 20, 10, 3
-#: The headline warns where a smaller share of the signals converged: among very many, a few dead pixels are no alarm.
+#: A smaller share of good signals is an alarm: among very many, a few dead pixels are said but are none.
 MOST = 0.95
 #: A row that is bad for all signals is named in a sentence up to this many of them.
 NAMED = 8
@@ -88,16 +87,25 @@ def checks(many: ManyDiagnostics) -> list[Check]:
     """What tells good fits from doubtful ones."""
     left, p = int((~many.converged).sum()), many.p
     empty = int((~many.signal.any(axis=1)).sum())
-    found = [
-        Check("settled", not left, f"{left:,} of {p:,} signals did not converge" if left else "all signals converged"),
-        Check("signal", not empty, f"{empty:,} hold no signal at all" if empty else "none of the columns is empty"),
-        _certified(many),
+    without = int((~(many.certificate < 1)).sum())
+    severe = many.check_severe.sum(axis=0)
+    worst = [place for place in np.argsort(-severe, kind="stable")[:3].tolist() if severe[place]]
+    named = ", ".join(f"{many.check_names[place]} ({severe[place]:,})" for place in worst)
+    hold = "holds" if empty == 1 else "hold"
+    return [
+        Check("settled", _few(left, p), f"{left:,} of {p:,} signals did not converge" if left else "all converged"),
+        Check("signal", _few(empty, p), f"{empty:,} of {p:,} {hold} none at all" if empty else "no column is empty"),
+        Check(
+            "certificate",
+            _few(without, p),
+            f"{without:,} of {p:,} signals have none" if without else "every signal has one below its norm",
+        ),
+        Check(
+            "model",
+            _few(int(severe.max(initial=0)), p),
+            f"fails most often at {named}" if named else "no check fails severely for any signal",
+        ),
     ]
-    counts = many.check_severe.sum(axis=0)
-    worst = np.argsort(-counts, kind="stable")[:3]
-    named = [f"{many.check_names[place]} ({counts[place]:,})" for place in worst if counts[place]]
-    said = f"fails most often at {', '.join(named)}" if named else "no check fails severely for any signal"
-    return [*found, Check("model", not named, said)]
 
 
 def sections(many: ManyDiagnostics) -> list[Section]:
@@ -225,16 +233,16 @@ def _details(many: ManyDiagnostics) -> list[Section]:
 
 def _detail(many: ManyDiagnostics, index: int, one: FitDiagnostics) -> Section:
     name = _name(many, index)
-    draw: dict[str, Callable[[Any], Any]] = {
-        "Measured against predicted": lambda ax: plot.predictions(one, ax=ax),
-    }
+    draw: dict[str, Callable[[Any], Any]] = {}
+    if one.signal.any():
+        draw["The signal"] = lambda ax: plot.signal(one, shape=one.image_shape, ax=ax)
+    draw["Measured against predicted"] = lambda ax: plot.predictions(one, ax=ax)
     if not one.noiseless:
         # Residuals are measured in widths of the noise.
         draw["Residuals along the rows"] = lambda ax: plot.residuals(one, ax=ax)
         draw["Residuals of the samples"] = lambda ax: plot.noise(one, ax=ax)
     said = f"signal {name}, {int(one.rejected.sum()):,} samples rejected"
-    drawings = signal_drawings(one)[:1] if one.signal.any() else []
-    drawings += [Drawing(title, inline_svg(part, title, said)) for title, part in draw.items()]
+    drawings = [Drawing(title, inline_svg(part, title, said)) for title, part in draw.items()]
     state = "converged" if one.converged else "not converged"
     items = [f"{check.capitalize()}: {found}" for check, found in one.failed_checks.items()]
     intro = [
@@ -244,13 +252,8 @@ def _detail(many: ManyDiagnostics, index: int, one: FitDiagnostics) -> Section:
     return Section(f"Signal {name}: {state}", drawings, intro=[intro], items=items)
 
 
-def _certified(many: ManyDiagnostics) -> Check:
-    without = int((~(many.certificate < 1)).sum())
-    return Check(
-        "certificate",
-        not without,
-        f"{without:,} of {many.p:,} signals have none" if without else "every signal has one below its norm",
-    )
+def _few(count: int, signals: int) -> bool:
+    return count <= (1 - MOST) * signals
 
 
 def _listed(names: list[str]) -> str:
