@@ -64,9 +64,11 @@ docs: setup ## HTML documentation in docs/_build/html
 	$(BIN)/python docs/check_pages.py docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
-wheel: setup ## wheel in dist, tried in an empty environment with the lowest versions allowed
+wheel: setup ## archives in dist, the wheel tried in an empty environment with the lowest versions allowed
 	rm -rf dist $(LOWEST)
-	$(PIP) wheel --no-deps --wheel-dir dist .
+	# The wheel is made from the source archive, as others will make it; what both need is there, so nothing is fetched.
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/python .ci/archive.py dist/*.tar.gz
 	$(BIN)/python -m venv $(LOWEST)
 	$(BIN)/python .ci/lowest.py > $(LOWEST)/requirements.txt
 	$(LOWEST)/bin/python -m pip --disable-pip-version-check --quiet install --only-binary :all: \

@@ -200,6 +200,13 @@ _ALL = (
         cores=2,
     ),
     Benchmark(
+        "before_after",
+        "What do a plain method and ours make of the same bad data?",
+        0.1,
+        (*SIGNAL, "baselines", "cli/demo_data.py"),
+        pictures=_pictures("before_after.png"),
+    ),
+    Benchmark(
         "noise_picture",
         "Does the fitted variance follow the measured one?",
         0.1,
