@@ -36,6 +36,7 @@ class OutlyingnessOptions:
     )
     deviation: float = derived(1.4826, "standard deviation over median absolute deviation, for normal variables")
     good: float = derived(0.5, "points with a larger weight are rather good than bad")
+    shorter: float = derived(-1.0, "scores below it are not of points that are bad for being far out")
     same: float = numeric(1e-6, "lengths that differ by less of the largest are the same")
     flat: float = numeric(1e-12, "directions with less of the largest variance have none")
     leverage: float = numeric(0.999, "largest share of its own covariance that a point can have taken")
@@ -69,6 +70,8 @@ class Yardstick(NamedTuple):
         Matrix from rows to their whitened coordinates in the bad subspace; k may be zero.
     centres, scales : ndarray of shape (1,) or (2,)
         Median and deviation of the cube roots of the squared lengths of good points.
+    short : bool
+        Some points were found bad that are shorter than good ones, so shortness counts as well.
     """
 
     origin: Array
@@ -76,6 +79,7 @@ class Yardstick(NamedTuple):
     subspace: Array
     centres: Array
     scales: Array
+    short: bool
 
 
 def weighted_moments(source: RowSource, weights: Array) -> Moments:
@@ -128,13 +132,18 @@ def yardstick_of(source: RowSource, weights: Array, usable: Array, *, centred: b
     # Where most good points are one point, whatever differs is outlying, by a number that can be computed with.
     largest = np.where(known.max(axis=0) > 0, known.max(axis=0), roots.max(axis=0))
     scales = np.maximum(spread, np.maximum(OPTIONS.same * largest, TINY))
-    return Yardstick(origin, whitener, subspace, centres, scales), (roots - centres) / scales, covariance
+    scores = (roots - centres) / scales
+    short = bool((usable & (weights <= OPTIONS.good) & (scores.max(axis=1) < OPTIONS.shorter)).any())
+    return Yardstick(origin, whitener, subspace, centres, scales, short), scores, covariance
 
 
 def scores_by(source: RowSource, yardstick: Yardstick) -> Array:
     """Scores of rows that took no part in making the yardstick, shape (N, 1) or (N, 2)."""
     squares = squared_lengths(source, yardstick.origin, yardstick.whitener, yardstick.subspace)
-    return np.asarray((np.cbrt(squares) - yardstick.centres) / yardstick.scales)
+    scores = (np.cbrt(squares) - yardstick.centres) / yardstick.scales
+    if yardstick.short:
+        scores[:, 0] = np.abs(scores[:, 0])
+    return np.asarray(scores)
 
 
 def squared_lengths(source: RowSource, origin: Array, whitener: Array, subspace: Array) -> Array:
