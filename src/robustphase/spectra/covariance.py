@@ -23,6 +23,7 @@ from robustphase.means.geometric_median import TINY
 from robustphase.rows import MaskedRows, RowSource, ScaledRows, ShiftedRows, TransformedRows, as_source, rows_at
 from robustphase.rows.source import Array, Parts
 from robustphase.spectra.apart import some_stand_apart
+from robustphase.spectra.bulk import bulk_of, too_many_for_quartiles
 from robustphase.spectra.lean import leaning_direction
 from robustphase.spectra.minmax import OPTIONS as MINMAX
 from robustphase.spectra.minmax import minmax_covariance
@@ -121,15 +122,20 @@ def robust_covariance(
     centred = centred_rows(X, level, assume_centered=assume_centered, nonfinite=nonfinite)
     if method == "minmax":
         return _solve_minmax(centred.source, centred.usable, float(level), centred.location)
-    return covariance_of(centred, level, lengths_too=True)
+    return covariance_of(centred, level, thorough=True)
 
 
-def covariance_of(centred: Centred, contamination: float | str, *, lengths_too: bool = False) -> CovarianceResult:
+def covariance_of(centred: Centred, contamination: float | str, *, thorough: bool = False) -> CovarianceResult:
     """:func:`robust_covariance` by the filter, of rows that are centred already; rows that are not usable play no part.
 
-    With ``lengths_too`` points may be bad for their lengths alone, also for being too short, whatever the filter finds.
+    With ``thorough`` points may be bad for their lengths alone, also for being too short, whatever the filter finds; and where
+    more of them may be bad than quartiles can bear, large groups go first.
     """
-    found = _all_good(centred) if contamination == 0 else _find_good(centred, contamination, lengths_too=lengths_too)
+    bulk = centred.usable
+    if thorough and too_many_for_quartiles(contamination):
+        bulk = bulk_of(centred.source, bulk, float(contamination), centred=centred.exact)
+        centred = _about(centred, bulk)
+    found = _all_good(centred) if contamination == 0 else _find_good(centred, bulk, contamination, thorough=thorough)
     return CovarianceResult(
         covariance=found.covariance,
         location=centred.location + found.mean,
@@ -156,21 +162,21 @@ def _all_good(centred: Centred) -> _Found:
     return _Found(weights, np.zeros_like(centred.location), second_moment(centred.source, weights))
 
 
-def _find_good(centred: Centred, contamination: float | str, *, lengths_too: bool) -> _Found:
+def _find_good(centred: Centred, bulk: Array, contamination: float | str, *, thorough: bool) -> _Found:
     """Take points away along the top of the spectrum and along heavy directions of the whitened points, and reconsider all.
 
     Where nothing is taken, nothing is reconsidered but lengths: clean points have the moments of all of them.
     """
     source, usable = centred.source, centred.usable
-    plain = filter_points(ScaledRows(source), usable, contamination, options=SECOND_MOMENTS)
+    plain = filter_points(ScaledRows(source), bulk, contamination, options=SECOND_MOMENTS)
     keep, before, rounds, settled, found = plain.keep, usable, plain.rounds, plain.converged, None
     while rounds < plain.rounds + OPTIONS.max_rounds:
         rounds += 1
         doubted = bool((keep != before).any())
-        if lengths_too and not doubted and rounds == plain.rounds + 1:
+        if thorough and not doubted and rounds == plain.rounds + 1:
             doubted = _groups_of_lengths(source, usable)
         if doubted and enough_points(float(keep.sum()), source.shape[1]):
-            found = reconsider(source, keep, usable, contamination, centred=centred.exact, short_too=lengths_too)
+            found = reconsider(source, keep, usable, contamination, centred=centred.exact, short_too=thorough)
             keep = found.weights > OUTLYINGNESS.good
             if rounds > plain.rounds + 1 and (keep == before).all():
                 # What stood out along one direction is what good points look like when all is considered.
@@ -215,6 +221,15 @@ class Centred(NamedTuple):
     location: Array
     usable: Array
     exact: bool = True
+
+
+def _about(centred: Centred, keep: Array) -> Centred:
+    """The same rows about the mean of those that are kept, unless the mean is known."""
+    if centred.exact or (keep == centred.usable).all():
+        return centred
+    mean = ScaledRows(centred.source).mean(keep.astype(np.float64))
+    source = MaskedRows(ShiftedRows(centred.source, mean), ~centred.usable)
+    return centred._replace(source=source, location=centred.location + mean)
 
 
 def centred_rows(X: Any, contamination: float | str, *, assume_centered: bool, nonfinite: str) -> Centred:

@@ -120,7 +120,7 @@ def yardstick_of(source: RowSource, weights: Array, usable: Array, *, centred: b
     good = weighted_moments(source, weights)
     origin = np.zeros_like(good.first) if centred else good.first
     covariance, count = good.about(origin), float(weights.sum())
-    whitener = _whitener(covariance, count)
+    whitener = whitening_matrix(covariance, count)
     subspace = _bad_subspace(source, np.where(usable, 1.0 - weights, 0.0), origin, whitener)
     squares = squared_lengths(source, origin, whitener, subspace)
     if not _too_few(count, source.shape[1]):
@@ -161,7 +161,7 @@ def squared_lengths(source: RowSource, origin: Array, whitener: Array, subspace:
     return source.reduce(kernel).rows[0]
 
 
-def _whitener(covariance: Array, count: float) -> Array:
+def whitening_matrix(covariance: Array, count: float) -> Array:
     """Inverse square root of a covariance of rows; where points are too few for that, a mere unit of length."""
     # Rows are multiplied from the right, so it is the conjugate of their covariance that has to be undone.
     values, vectors = np.linalg.eigh(covariance.conj())
