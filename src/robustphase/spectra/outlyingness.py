@@ -37,6 +37,8 @@ class OutlyingnessOptions:
     deviation: float = derived(1.4826, "standard deviation over median absolute deviation, for normal variables")
     good: float = derived(0.5, "points with a larger weight are rather good than bad")
     shorter: float = derived(-1.0, "scores below it are not of points that are bad for being far out")
+    share_shorter: float = derived(0.15865525393145707, "probability of a standard normal variable below -1")
+    noise: float = derived(3.0, "standard deviations of a count; chance exceeds them once in 700")
     same: float = numeric(1e-6, "lengths that differ by less of the largest are the same")
     flat: float = numeric(1e-12, "directions with less of the largest variance have none")
     leverage: float = numeric(0.999, "largest share of its own covariance that a point can have taken")
@@ -133,8 +135,15 @@ def yardstick_of(source: RowSource, weights: Array, usable: Array, *, centred: b
     largest = np.where(known.max(axis=0) > 0, known.max(axis=0), roots.max(axis=0))
     scales = np.maximum(spread, np.maximum(OPTIONS.same * largest, TINY))
     scores = (roots - centres) / scales
-    short = bool((usable & (weights <= OPTIONS.good) & (scores.max(axis=1) < OPTIONS.shorter)).any())
+    short = _often_short(scores[usable & (weights <= OPTIONS.good)].max(axis=1))
     return Yardstick(origin, whitener, subspace, centres, scales, short), scores, covariance
+
+
+def _often_short(scores: Array) -> bool:
+    """Whether more of the bad points are shorter than good ones than if bad points had the lengths of good ones."""
+    expected = OPTIONS.share_shorter * scores.size
+    noise = np.sqrt(expected * (1.0 - OPTIONS.share_shorter))
+    return bool(np.count_nonzero(scores < OPTIONS.shorter) > expected + OPTIONS.noise * noise)
 
 
 def scores_by(source: RowSource, yardstick: Yardstick) -> Array:
