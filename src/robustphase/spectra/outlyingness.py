@@ -36,8 +36,10 @@ class OutlyingnessOptions:
     )
     deviation: float = derived(1.4826, "standard deviation over median absolute deviation, for normal variables")
     good: float = derived(0.5, "points with a larger weight are rather good than bad")
-    shorter: float = derived(-1.0, "scores below it are not of points that are bad for being far out")
-    share_shorter: float = derived(0.15865525393145707, "probability of a standard normal variable below -1")
+    shorter: float = derived(
+        -3.0, "scores below it are hardly ever those of good points, nor of points that are far out"
+    )
+    share_shorter: float = derived(0.0013498980316300933, "probability of a standard normal variable below -3")
     noise: float = derived(3.0, "standard deviations of a count; chance exceeds them once in 700")
     same: float = numeric(1e-6, "lengths that differ by less of the largest are the same")
     flat: float = numeric(1e-12, "directions with less of the largest variance have none")
