@@ -26,11 +26,12 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.poison import KINDS, Poisoned, clean_error, operator_error, poisoned
-from benchmarks.store import Row, keep
+from benchmarks.render import publish_rows
+from benchmarks.store import Row
 
 Array = NDArray[Any]
 
-NAME, PAGE = "statistics", "_generated/statistics.md"
+PAGE = "_generated/statistics.md"
 COLLUSIONS = ("opposite", "a little", "half", "far")
 AGGREGATORS = ("TrMean", "GeometricMedian", "MultiKrum", "Meamed", "CenteredClipping", "CAF")
 #: What R is asked: covariance and distances of CovMrcd, distances of PcaHubert, and the time of both.
@@ -132,7 +133,7 @@ def main(which: str) -> None:
         rows = [{"label": f"50 × 200000, 10 | {kind}", **by_byzfl(50, 200_000, 10, kind)} for kind in COLLUSIONS]
     else:
         raise SystemExit("python -m benchmarks.statistics_peers rrcov|byzfl")
-    keep(NAME, PAGE, rows, part=which, foreign=True)
+    publish_rows(PAGE, rows, part=which, foreign=True)
     print(*rows, sep="\n")
 
 
