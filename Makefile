@@ -58,14 +58,17 @@ nightly: setup ## the same for ten minutes; then a hundred kills of workers and 
 docs: setup ## HTML documentation in docs/_build/html
 	$(BIN)/python .ci/names.py docs > $(VENV)/wanted.txt
 	$(HASHED) --requirement $(VENV)/wanted.txt
-	rm -rf docs/api/generated # pages of what is gone would be built again
+	rm -rf docs/api/generated docs/examples docs/_build/html # pages of what is gone would be built again
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 	$(BIN)/python docs/check_reference.py docs/_build/html/objects.inv
+	$(BIN)/python docs/check_pages.py docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
-wheel: setup ## wheel in dist, tried in an empty environment with the lowest versions allowed
+wheel: setup ## archives in dist, the wheel tried in an empty environment with the lowest versions allowed
 	rm -rf dist $(LOWEST)
-	$(PIP) wheel --no-deps --wheel-dir dist .
+	# The wheel is made from the source archive, as others will make it; what both need is there, so nothing is fetched.
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/python .ci/archive.py dist/*.tar.gz
 	$(BIN)/python -m venv $(LOWEST)
 	$(BIN)/python .ci/lowest.py > $(LOWEST)/requirements.txt
 	$(LOWEST)/bin/python -m pip --disable-pip-version-check --quiet install --only-binary :all: \
@@ -81,4 +84,4 @@ constraints: ## write constraints.txt anew from the newest versions, with their 
 	touch $(READY)
 
 clean: ## remove the environment and everything generated
-	rm -rf $(VENV) build dist docs/_build docs/api/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/api/generated docs/examples .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -26,8 +26,7 @@ ENGINE: Rooms = (
     "!recover/certificate.py",
     "!recover/determinacy.py",
     "!recover/drift.py",
-    "!recover/model_check.py",
-    "!recover/model_figures.py",
+    "!recover/model",
     "!recover/rival_signal.py",
 )
 _ESTIMATOR: Rooms = (
@@ -199,6 +198,13 @@ _ALL = (
             "counts_errors_real",
         ),
         cores=2,
+    ),
+    Benchmark(
+        "before_after",
+        "What do a plain method and ours make of the same bad data?",
+        0.1,
+        (*SIGNAL, "baselines", "cli/demo_data.py"),
+        pictures=_pictures("before_after.png"),
     ),
     Benchmark(
         "noise_picture",

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+from benchmarks import readme
 from benchmarks.markdown import put_together, taken_apart
 from benchmarks.registry import BENCHMARKS, owner_of
 from benchmarks.stamp import Stamp, stamped
@@ -47,6 +48,8 @@ def render_page(page: str) -> bool:
     if not any(row["engine"] for row in rows):
         return False
     write_text(DOCS / page, stamped(page_text(page, rows), one_stamp(page, rows)))
+    if page == readme.PAGE:
+        readme.fill()
     return True
 
 

@@ -22,6 +22,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks import readme
 from benchmarks.digest import engine_digest
 from benchmarks.registry import BENCHMARKS, Benchmark, total_minutes
 from benchmarks.stamp import stamp_of
@@ -48,7 +49,7 @@ def problems(docs: Path | None = None) -> list[Problem]:
     """All that is wrong."""
     docs = docs or DOCS
     found = [problem for one in BENCHMARKS.values() for problem in stale_files(one, docs)]
-    return [*found, *unknown_files(docs), *typed_tables(docs)]
+    return [*found, *unknown_files(docs), *typed_tables(docs), *other_figures(docs)]
 
 
 def stale_files(benchmark: Benchmark, docs: Path) -> Iterator[Problem]:
@@ -92,8 +93,18 @@ def typed_tables(docs: Path) -> Iterator[Problem]:
         for first, last in _tables(lines):
             figures = sum(bool(re.search(r"\d\.\d", line)) for line in lines[first + 2 : last])
             above = next((line for line in reversed(lines[:first]) if line.strip()), "")
-            if figures >= FIGURES and above.strip() != NOT_MEASURED:
+            copied = page.name == "README.md" and readme.BEGIN in lines[:first] and readme.END in lines[last:]
+            if figures >= FIGURES and above.strip() != NOT_MEASURED and not copied:
                 yield Problem(f"{page.name}:{first + 1}", f"figures typed by hand: {lines[first][:60]}")
+
+
+def other_figures(docs: Path) -> Iterator[Problem]:
+    """Figures in the README that are not those of the page they are taken from."""
+    beside, page = docs.parent / "README.md", docs / readme.PAGE
+    if beside.exists() and page.exists():
+        text = beside.read_text("utf-8")
+        if readme.BEGIN in text and readme.filled(text, page.read_text("utf-8")) != text:
+            yield Problem("README.md", f"other figures than {readme.PAGE}: python -m benchmarks.readme")
 
 
 def _tables(lines: Sequence[str]) -> Iterator[tuple[int, int]]:

@@ -108,11 +108,15 @@ def test_the_source_archive_lists_everything_that_the_repository_has_at_its_top(
         "tests",
         "docs",
         "benchmarks",
+        "examples",
         ".ci",
         "Makefile",
         "constraints.txt",
         "CONTRIBUTING.md",
         "CITATION.cff",
+        "README.md",
+        "CHANGELOG.md",
+        "LICENSE",
     }
     assert wanted <= listed
     assert not [name for name in listed if not (root / name).exists()]

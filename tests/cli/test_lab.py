@@ -12,7 +12,7 @@ from scipy.io import savemat
 
 import robustphase as rp
 from robustphase.cli import fit as command
-from robustphase.report import load_result
+from robustphase.report import load_result, render_report
 
 from .conftest import leftovers
 
@@ -62,11 +62,103 @@ def test_several_signals_and_one_of_them(run, tmp_path, frames):
     bad = table(tmp_path / "bad.csv")
     assert {(line["sample"], line["signal"]) for line in bad} == set(zip(*np.nonzero(weights < 0.5), strict=True))
     assert all(line["response"] == y[int(line["sample"]), int(line["signal"])] for line in bad)
-    assert "--column" in run("fit", "data.npz", "--out", "x.npz", "--report", "x.html", code=2).stderr
-    assert "2 columns" in run("fit", "data.npz", "--out", "x.npz", "--column", 2, code=2).stderr
+    run("report", "all.npz", "--flagged", "again.csv", "--image-shape", "3x3")
+    assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "bad.csv").read_bytes()
+    run("fit", "data.npz", "--out", "x.npz", "--report", "x.html")
+    kept = load_result(tmp_path / "x.npz")
+    assert (kept.image_shape, kept.frame_shape) == ((3, 3), (1, 2))
+    assert (tmp_path / "x.html").read_text() == render_report(kept)
+    assert "2 columns" in run("fit", "data.npz", "--out", "other.npz", "--column", 2, code=2).stderr
+    for words in (("fit", "data.npz"), ("report", "all.npz")):
+        said = run(*words, "--out", "other.npz", "--detector-shape", "15x30", code=2).stderr
+        assert "samples of one signal" in said
     run("fit", "data.npz", "--column", 1, "--out", "one.npz")
     assert rp.distance(load_result(tmp_path / "one.npz").signal, truth[1], relative=True) < 0.05
     assert not leftovers(tmp_path)
+
+
+def _npz(path, A, y):
+    """A stack of patterns, and frames."""
+    np.savez(path / "lab.npz", A=A.reshape(-1, 3, 3), y=y.reshape(-1, 1, 2))
+    return ["lab.npz"]
+
+
+def _mat(path, A, y):
+    """Patterns and frames with the samples last, as MATLAB users have them."""
+    stacks = {"A": np.moveaxis(A.reshape(-1, 3, 3), 0, -1), "y": np.moveaxis(y.reshape(-1, 1, 2), 0, -1)}
+    savemat(path / "lab.mat", stacks)
+    return ["lab.mat", "--transpose", "both"]
+
+
+def _mat_of_hdf5(path, A, y):
+    """The same as MATLAB writes with -v7.3: axes in the opposite order, complex numbers as pairs."""
+    h5py = pytest.importorskip("h5py")
+    pairs = np.empty(A.shape, [("real", "f8"), ("imag", "f8")])
+    pairs["real"], pairs["imag"] = A.real, A.imag
+    with h5py.File(path / "lab.mat", "w", userblock_size=512) as file:
+        file["A"], file["y"] = (pairs if np.iscomplexobj(A) else A).T, y.T
+    with open(path / "lab.mat", "r+b") as raw:
+        raw.write(b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(116))
+    return ["lab.mat"]
+
+
+def _csv(path, A, y):
+    """Two tables of text."""
+    for name, values in (("A", A), ("y", y)):
+        lines = (",".join(repr(value).strip("()") for value in row) for row in values.tolist())
+        (path / f"{name}.csv").write_text("\n".join(lines))
+    return ["A.csv", "--responses", "y.csv"]
+
+
+def _tiff(path, A, y):
+    """Frames of a camera beside patterns."""
+    tifffile = pytest.importorskip("tifffile")
+    np.save(path / "A.npy", A)
+    tifffile.imwrite(path / "frames.tif", y.reshape(-1, 1, 2).astype(np.float32), photometric="minisblack")
+    return ["A.npy", "--responses", "frames.tif"]
+
+
+@pytest.mark.parametrize("field", ["real", "complex"])
+@pytest.mark.parametrize("write", [_npz, _mat, _mat_of_hdf5, _csv, _tiff])
+def test_several_signals_from_every_kind_of_file_are_those_of_the_arrays(run, tmp_path, field, write):
+    rng = np.random.default_rng(7)
+    A, truth = rng.standard_normal((400, 9)), rng.standard_normal((9, 2))
+    if field == "complex":
+        A, truth = (A + 1j * rng.standard_normal(A.shape)) / np.sqrt(2), truth + 1j * rng.standard_normal(truth.shape)
+    y = np.abs(A @ truth) ** 2 + 0.1 * rng.standard_normal((400, 2))
+    y[:20] = rng.exponential(9.0, (20, 2))
+    options = write(tmp_path, A, y)
+    run("fit", *options, "--out", "result.npz")
+    found = load_result(tmp_path / "result.npz")
+    if write is _tiff:  # the camera has single precision
+        y = y.astype(np.float32).astype(np.float64)
+    model = rp.RobustPhaseRetrieval(random_state=0).fit(A, y)
+    assert_allclose(found.signal, model.signal_, rtol=1e-9, atol=1e-12)
+    for answer, signal in zip(found.signal, truth.T, strict=True):
+        assert rp.distance(answer, signal, relative=True) < 0.05
+
+
+def test_a_wrong_name_shape_or_transposition_says_which_option_cures_it(run, tmp_path, world):
+    np.savez(
+        tmp_path / "lab.npz",
+        patterns=world.A,
+        counts=world.y,
+        turned=world.A.T,
+        frames=world.y.reshape(1, 1, -1),
+        few=world.y[:7],
+    )
+    fit = ("fit", "lab.npz", "--out", "x.npz")
+    said = run(*fit, code=1).stderr
+    assert "--covariates-name " in said
+    assert "patterns" in said
+    assert "--responses-name " in run(*fit, "--covariates-name", "patterns", code=1).stderr
+    named = ("--covariates-name", "turned", "--responses-name", "counts")
+    assert "--transpose covariates" in run(*fit, *named, code=1).stderr
+    named = ("--covariates-name", "patterns", "--responses-name", "frames")
+    assert "--transpose responses" in run(*fit, *named, code=1).stderr
+    named = ("--covariates-name", "patterns", "--responses-name", "few")
+    assert "7 responses for 450 rows" in run(*fit, *named, code=1).stderr
+    assert not (tmp_path / "x.npz").exists()
 
 
 def test_a_report_and_a_table_from_a_result(run, tmp_path, data, world):
@@ -86,6 +178,18 @@ def test_a_report_and_a_table_from_a_result(run, tmp_path, data, world):
     assert "same file" in run("report", "result.npz", "--out", "result.npz", code=2).stderr
     assert "not a result" in run("report", data, "--out", "other.html", code=1).stderr
     assert not (tmp_path / "other.html").exists()
+
+
+def test_a_report_shows_the_samples_as_the_detector_lies(run, tmp_path, data):
+    shaped = ("--noise-mean", "unknown", "--detector-shape", "2x9x25")
+    run("fit", data, *shaped, "--out", "frames.npz", "--report", "frames.html")
+    assert load_result(tmp_path / "frames.npz").detector_shape == (2, 9, 25)
+    assert "Residuals, on the detector" in (tmp_path / "frames.html").read_text()
+    run("report", "frames.npz", "--detector-shape", "18x25", "--out", "one.html")
+    assert "Residuals, on the detector" in (tmp_path / "one.html").read_text()
+    assert "has 200 readings" in run("fit", data, "--out", "x.npz", "--detector-shape", "10x20", code=2).stderr
+    assert "no shape of a detector" in run("fit", data, "--out", "x.npz", "--detector-shape", "450", code=2).stderr
+    assert "200 readings" in run("report", "frames.npz", "--detector-shape", "10x20", "--out", "x.html", code=1).stderr
 
 
 def test_what_is_known_of_the_detector_reaches_the_estimator(run, tmp_path, data, world):

@@ -321,3 +321,63 @@ def test_without_matplotlib_the_error_names_the_command(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'robustphase\[plot\]'"):
         plot.history(model)
+
+
+@pytest.fixture(scope="module")
+def many_fits():
+    """Twelve signals behind rows of which the first fifteen are bad for all."""
+    rng = np.random.default_rng(2)
+    A, X = rng.standard_normal((400, 6)), rng.standard_normal((6, 12))
+    Y = (A @ X) ** 2 + 0.1 * rng.standard_normal((400, 12))
+    A[:15] = rng.standard_normal((15, 6))
+    return rp.RobustPhaseRetrieval(0.1).fit(A, Y)
+
+
+@pytest.mark.parametrize(
+    "figure", ["expected_error", "certificate", "rejected", "contamination", "noise_scale", "noise_mean"]
+)
+def test_every_signal_is_in_the_distribution_of_a_figure(many_fits, ax, figure):
+    assert plot.distribution(many_fits, figure, ax=ax) is ax
+    drawn = sum(patch.get_data().values.sum() for patch in ax.patches)
+    assert drawn == 12
+    again = Figure().subplots()
+    plot.distribution(many_fits, figure, shape=(3, 4), ax=again)
+    wanted = {
+        "rejected": many_fits.flag_samples().mean(axis=0),
+        "expected_error": [
+            c.figure for one in many_fits.model_check_ for c in one.checks if c.name == "expected error"
+        ],
+    }.get(figure)
+    values = getattr(many_fits, f"{figure}_") if wanted is None else np.asarray(wanted)
+    np.testing.assert_allclose(again.images[0].get_array(), np.reshape(values, (3, 4)))
+
+
+def test_rows_that_are_bad_for_all_signals_stand_out(many_fits, ax):
+    plot.rows(many_fits, ax=ax)
+    lines = {line.get_label(): line for line in ax.lines}
+    bad = np.flatnonzero(many_fits.row_weights_ < 0.5)
+    assert bad.size >= 12
+    np.testing.assert_array_equal(lines["rejected"].get_xdata(), bad)
+    np.testing.assert_allclose(lines["rejected"].get_ydata(), many_fits.flag_samples()[bad].mean(axis=1))
+
+
+def test_plots_of_many_signals_say_what_they_need(many_fits, model):
+    with pytest.raises(ValueError, match="the fit is of one"):
+        plot.rows(model)
+    with pytest.raises(ValueError, match="the fit is of one"):
+        plot.distribution(model)
+    with pytest.raises(ValueError, match="figure must be one of"):
+        plot.distribution(many_fits, "wishes")
+    with pytest.raises(ValueError, match="12 signals; give"):
+        plot.distribution(many_fits, shape=(5, 5))
+
+
+@pytest.mark.parametrize("ends", [(0.9, 1.3), (0.02, 0.05), (3.0, 4.0), (1.0, 900.0), (1e-9, 1e9)])
+def test_logarithmic_axes_have_ticks_however_narrow_they_are(ends, ax):
+    from robustphase.plot.axes import logarithmic
+
+    ax.plot(ends, ends)
+    logarithmic(ax.xaxis)
+    low, high = ax.get_xlim()
+    inside = [tick for tick in ax.get_xticks() if low <= tick <= high]
+    assert 2 <= len(inside) <= 10

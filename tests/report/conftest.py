@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 import robustphase as rp
-from robustphase.report import FitDiagnostics, render_report
+from robustphase.report import FitDiagnostics, ManyDiagnostics, render_report
 
 #: A file name that would become markup if it were not escaped.
 HOSTILE = "<img src=x onerror=alert(1)>\"'&.npz"
 SIDE = 10
+#: Of many signals, the one without any, and how they lie on the detector.
+DEAD, SHAPE = 5, (3, 4)
 
 
 class Page(HTMLParser):
@@ -85,6 +88,38 @@ def plain():
     world = rp.simulate.make_world(n=12, m=400, contamination=0.1, attack="huge", seed=1)
     model = rp.RobustPhaseRetrieval("auto").fit(world.A, world.y)
     return FitDiagnostics.of(model, world.A, world.y)
+
+
+def quietly(model, A, y, **options):
+    """A fit to data of which some columns are dead, which is warned of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(A, y, **options)
+
+
+@pytest.fixture(scope="session")
+def pixels():
+    """Twelve pixels behind rows of which 20 are bad for all; one pixel is dead."""
+    rng = np.random.default_rng(0)
+    A, X = rng.standard_normal((500, 9)), rng.standard_normal((9, 12))
+    Y = (A @ X) ** 2 + rng.standard_t(3, (500, 12))
+    Y[rng.random(Y.shape) < 0.04] = 200.0
+    Y[:, DEAD] = 3.0
+    A[:20] = rng.standard_normal((20, 9))
+    return A, Y
+
+
+@pytest.fixture(scope="session")
+def model_of_many(pixels):
+    return quietly(rp.RobustPhaseRetrieval(0.12), *pixels)
+
+
+@pytest.fixture(scope="session")
+def many(model_of_many, pixels):
+    A, Y = pixels
+    return ManyDiagnostics.of(
+        model_of_many, A, Y.reshape(500, *SHAPE), data_name="<b>frames", image_shape=(3, 3), message="mind <this>."
+    )
 
 
 @pytest.fixture(scope="session")

@@ -48,10 +48,10 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory, diagnostics, comparisons, plain):
-    """The spoilt picture and the plain fit, each as a result file and a report."""
+def files(tmp_path_factory, diagnostics, comparisons, plain, many):
+    """The spoilt picture, the plain fit and many signals, each as a result file and a report."""
     folder = tmp_path_factory.mktemp("browser")
-    for name, shown, beside in (("picture", diagnostics, comparisons), ("plain", plain, None)):
+    for name, shown, beside in (("picture", diagnostics, comparisons), ("plain", plain, None), ("many", many, None)):
         save_result(folder / f"{name}.npz", shown)
         write_report(folder / f"{name}.html", shown, beside)
     return folder
@@ -75,7 +75,7 @@ def opened(browser, path, size, scheme):
 def show(request, browser, files):
     """Shows a report in one of the four ways; every report is opened once, so the tests may only look."""
     size, scheme = request.param
-    pages = {name: opened(browser, files / f"{name}.html", size, scheme) for name in ("picture", "plain")}
+    pages = {name: opened(browser, files / f"{name}.html", size, scheme) for name in ("picture", "plain", "many")}
     folder = os.environ.get("ROBUSTPHASE_SCREENSHOTS")
     for name, (page, _) in pages.items() if folder else ():
         page.screenshot(path=Path(folder, f"{name}-{size}-{scheme}.png"), full_page=True)
@@ -92,7 +92,7 @@ def alone(browser, files):
     page.context.close()
 
 
-@pytest.mark.parametrize("name", ["picture", "plain"])
+@pytest.mark.parametrize("name", ["picture", "plain", "many"])
 def test_the_page_renders_without_trouble_and_fits_its_width(show, name):
     page, troubles = show(name)
     assert troubles == []
@@ -155,7 +155,7 @@ def test_the_policy_of_the_page_stops_what_escaping_would_miss(alone):
     assert any("Content Security Policy" in trouble for trouble in troubles)
 
 
-@pytest.mark.parametrize("name", ["picture", "plain"])
+@pytest.mark.parametrize("name", ["picture", "plain", "many"])
 def test_labels_neither_overlap_nor_leave_their_chart(show, name):
     page, _ = show(name)
     wrong = page.evaluate(
@@ -181,7 +181,7 @@ def test_labels_neither_overlap_nor_leave_their_chart(show, name):
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", ["picture", "plain"])
+@pytest.mark.parametrize("name", ["picture", "plain", "many"])
 def test_text_stands_out_from_its_ground(show, name):
     page, _ = show(name)
     contrasts = page.evaluate(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -56,6 +57,24 @@ def test_the_expected_error_stands_first_and_each_error_is_explained(page, read)
     for said in ("What the noise alone leaves", "It is a guarantee, not a forecast", "known in simulations only"):
         assert said in found.text
     assert len(page.encode()) < LARGEST
+
+
+def test_samples_that_are_readings_of_a_detector_are_shown_as_it_lies(tmp_path, plain, read):
+    world = rp.simulate.make_world(n=12, m=400, contamination=0.1, attack="huge", seed=1)
+    model = rp.RobustPhaseRetrieval("auto").fit(world.A, world.y)
+    frames = FitDiagnostics.of(model, world.A, world.y.reshape(2, 10, 20))
+    assert frames.detector_shape == (2, 10, 20)
+    assert FitDiagnostics.of(model, world.A, world.y[:, np.newaxis]).detector_shape is None
+    assert FitDiagnostics.of(model, world.A, world.y, detector_shape=(20, 20)).detector_shape == (20, 20)
+    save_result(tmp_path / "result.npz", frames)
+    again = load_result(tmp_path / "result.npz")
+    assert again.detector_shape == (2, 10, 20)
+    page = render_report(again)
+    assert read(page).text.count("on the detector") >= 2
+    assert "on the detector" not in read(render_report(plain)).text
+    assert len(page.encode()) < LARGEST
+    with pytest.raises(ValueError, match="300 readings but the fit 400 samples"):
+        replace(plain, detector_shape=(20, 15))
 
 
 @pytest.mark.parametrize("package", ["jinja2", "matplotlib"])

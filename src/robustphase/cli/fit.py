@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy as np
 import robustphase as rp
 from robustphase.atomic import STALE, sweep_leftovers
 from robustphase.cli.app import MODEL_FAILS, UNSETTLED, as_command, as_request, command_line, general_options, option
-from robustphase.cli.fit_outputs import keep_report, keep_result, write_flagged, write_flagged_of_many
+from robustphase.cli.fit_outputs import keep_report, keep_result, write_flagged
 from robustphase.cli.fit_request import FitRequest, read_labels
 from robustphase.cli.fit_summary import facts_of_many, facts_of_one, model_checks
 from robustphase.cli.outputs import note_written, written
@@ -28,12 +29,14 @@ from robustphase.cli.values import (
     NONFINITE,
     STEPS,
     TRANSPOSE,
+    DetectorShape,
     ImageShape,
     Level,
     NumberOrFile,
     Start,
 )
 from robustphase.files import checkpointed, open_samples
+from robustphase.report import FitDiagnostics
 
 INPUT, ASSUME, HOW, OUTPUT, LONG = "Input", "What to assume", "How to compute", "Output", "Long runs"
 
@@ -218,6 +221,12 @@ robustphase fit data.npz --contamination 0.1 --noise-mean unknown --out result.n
 )
 @option(OUTPUT, "--image-shape", type=ImageShape(), help="The signal is a picture of this height and width.")
 @option(
+    OUTPUT,
+    "--detector-shape",
+    type=DetectorShape(),
+    help="The samples of one signal are the readings of a detector of this height and width, or of several frames of it.",
+)
+@option(
     LONG,
     "--checkpoint",
     metavar="FOLDER",
@@ -267,6 +276,7 @@ def fit(**options: Any) -> None:
         stored = rp.rows.as_source(samples.covariates)
         _check_image(asked.image_shape, stored.shape[1])
         responses = asked.responses_of(samples)
+        _check_detector(asked.detector_shape, responses)
         model = asked.model(stored.shape[0])
         labels = None if asked.groups is None else read_labels(asked.groups)
         see.say(f"{shown(asked.data)}: {samples.description}")
@@ -280,15 +290,12 @@ def fit(**options: Any) -> None:
             diagnostics = keep_result(asked, model, rows, samples, responses)
             note_written(out)
         if asked.flagged is not None:
-            if diagnostics is None:
-                count = write_flagged_of_many(asked.flagged, model, stored, responses)
-            else:
-                count = write_flagged(asked.flagged, diagnostics)
-    see.facts(facts_of_many(model) if diagnostics is None else facts_of_one(model, diagnostics))
+            count = write_flagged(asked.flagged, diagnostics)
+    see.facts(facts_of_one(model, diagnostics) if isinstance(diagnostics, FitDiagnostics) else facts_of_many(model))
     see.say(f"result: {shown(out)}")
     if asked.flagged is not None:
         see.say(f"{count} samples treated as bad: {shown(asked.flagged)}")
-    if asked.report is not None and diagnostics is not None:
+    if asked.report is not None:
         keep_report(asked.report, diagnostics, out)
         see.say(f"report: {shown(asked.report)}")
     if any(check.severe for check in model_checks(model)):
@@ -330,6 +337,19 @@ def _check_image(shape: tuple[int, int] | None, unknowns: int) -> None:
             f"--image-shape {shape[0]}x{shape[1]} has {shape[0] * shape[1]} pixels, but the covariates have {unknowns} "
             "columns, one per pixel."
         )
+
+
+def _check_detector(shape: tuple[int, ...] | None, responses: np.ndarray[Any, Any]) -> None:
+    if shape is None:
+        return
+    said = f"--detector-shape {'x'.join(map(str, shape))}"
+    if responses.ndim == 2:
+        raise click.UsageError(
+            f"{said} is for the samples of one signal, and there are {responses.shape[1]}; frames of many signals bring their "
+            "shape along. Leave it out, or choose a signal with --column."
+        )
+    if math.prod(shape) != len(responses):
+        raise click.UsageError(f"{said} has {math.prod(shape)} readings, but there are {len(responses)} samples.")
 
 
 def _settings(model: rp.RobustPhaseRetrieval, labels: np.ndarray[Any, Any] | None) -> dict[str, Any]:

@@ -38,6 +38,7 @@ class FitRequest:
     report: Path | None
     flagged: Path | None
     image_shape: tuple[int, int] | None
+    detector_shape: tuple[int, ...] | None
     checkpoint: Path | None
     resume: bool
     checkpoint_every: float
@@ -89,11 +90,6 @@ class FitRequest:
     def responses_of(self, samples: StoredSamples) -> np.ndarray[Any, Any]:
         """The responses to fit: all, or one column of them."""
         if self.column is None:
-            if samples.responses.ndim == 2 and self.report is not None:
-                raise click.UsageError(
-                    f"--report shows one signal, and the responses are those of {samples.responses.shape[1]}; choose one of them "
-                    "with --column, or leave out --report."
-                )
             return samples.responses
         columns = samples.responses.reshape(len(samples.responses), -1)
         if self.column >= columns.shape[1]:

@@ -12,8 +12,8 @@ from robustphase.cli.app import as_command, as_request, general_options, option
 from robustphase.cli.fit_outputs import write_flagged
 from robustphase.cli.outputs import check_distinct, check_new, check_writable, note_written
 from robustphase.cli.terminal import screen, shown
-from robustphase.cli.values import ImageShape
-from robustphase.report import load_result, write_report
+from robustphase.cli.values import DetectorShape, ImageShape
+from robustphase.report import FitDiagnostics, ManyDiagnostics, load_result, write_report
 
 OUTPUT = "Output"
 
@@ -26,6 +26,7 @@ class ReportRequest:
     out: Path | None
     flagged: Path | None
     image_shape: tuple[int, int] | None
+    detector_shape: tuple[int, ...] | None
     overwrite: bool
 
     @property
@@ -59,23 +60,45 @@ class ReportRequest:
     help="Write the samples that were treated as bad to a table.",
 )
 @option(OUTPUT, "--image-shape", type=ImageShape(), help="The signal is a picture of this height and width.")
+@option(
+    OUTPUT,
+    "--detector-shape",
+    type=DetectorShape(),
+    help="The samples of one signal are the readings of a detector of this height and width, or of several frames of it.",
+)
 @option(OUTPUT, "--overwrite", is_flag=True, show_default=False, help="Write over files that are there already.")
 @general_options
 def report(**options: Any) -> None:
     """Write a report to look at from the result of a fit.
 
-    RESULT is a file that robustphase fit has written for one signal. The report is one file that needs no network; the data are
-    not needed any more.
+    RESULT is a file that robustphase fit has written, for one signal or many. The report is one file that needs no network; the
+    data are not needed any more.
     """
     asked = as_request(ReportRequest, options)
     asked.check_outputs()
     see = screen()
     diagnostics = load_result(asked.result)
     if asked.image_shape is not None:
-        diagnostics = replace(diagnostics, image_shape=asked.image_shape)
+        diagnostics = _as_picture(diagnostics, asked.image_shape)
+    if asked.detector_shape is not None:
+        if not isinstance(diagnostics, FitDiagnostics):
+            raise click.UsageError(
+                "--detector-shape is for the samples of one signal; those of many bring theirs along."
+            )
+        diagnostics = replace(diagnostics, detector_shape=asked.detector_shape)
     write_report(asked.page, diagnostics)
     note_written(asked.page)
     see.say(f"report: {shown(asked.page)}")
     if asked.flagged is not None:
         count = write_flagged(asked.flagged, diagnostics)
         see.say(f"{count} samples treated as bad: {shown(asked.flagged)}")
+
+
+def _as_picture(
+    diagnostics: FitDiagnostics | ManyDiagnostics, shape: tuple[int, int]
+) -> FitDiagnostics | ManyDiagnostics:
+    """The same diagnostics, of signals that are pictures."""
+    if isinstance(diagnostics, FitDiagnostics):
+        return replace(diagnostics, image_shape=shape)
+    details = {index: replace(one, image_shape=shape) for index, one in diagnostics.details.items()}
+    return replace(diagnostics, pattern_shape=shape, details=details)

@@ -91,6 +91,24 @@ class ImageShape(ParamType):
         return int(found[1]), int(found[2])
 
 
+class DetectorShape(ParamType):
+    """Height and width of a detector, such as 24x32, or frames before them, such as 5x24x32."""
+
+    name = "[FRAMESx]HxW"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """What ``--help`` shows for it."""
+        return self.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """Frames where there are any, height and width."""
+        if isinstance(value, tuple):
+            return value
+        if re.fullmatch(r"\s*[1-9][0-9]{0,8}(\s*[xX×]\s*[1-9][0-9]{0,8}){1,2}\s*", value) is None:
+            raise click.BadParameter(f"{value!r} is no shape of a detector, such as 24x32 or 5x24x32.", ctx, param)
+        return tuple(int(side) for side in re.findall("[0-9]+", value))
+
+
 class Start(ParamType):
     """The name of an initialisation, or a ``.npy`` file with a starting point."""
 

@@ -7,12 +7,14 @@ and the same mark in all of them.
 
 from robustphase.plot.course import candidates, certificate, groups, history, model_check
 from robustphase.plot.detector import flags, predictions, residuals, weights
+from robustphase.plot.many import distribution, rows
 from robustphase.plot.noise import noise, variance
 from robustphase.plot.signals import signal
 
 __all__ = [
     "candidates",
     "certificate",
+    "distribution",
     "flags",
     "groups",
     "history",
@@ -20,6 +22,7 @@ __all__ = [
     "noise",
     "predictions",
     "residuals",
+    "rows",
     "signal",
     "variance",
     "weights",

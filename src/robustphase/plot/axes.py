@@ -16,6 +16,8 @@ from robustphase.rows.io.limits import require
 Array = NDArray[Any]
 #: Larger values cannot be drawn: axes compute with their squares.
 LARGEST = 1e150
+#: A logarithmic axis over fewer decades has ticks as a plain one.
+NARROW = 0.8
 #: Characters that no SVG file can hold, and lone surrogates, which undecodable file names hold.
 UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 _POWERS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -62,7 +64,11 @@ def logarithmic(axis: Any) -> None:
         low, high = 0.1, 1.0
         (axis.axes.set_xlim if across else axis.axes.set_ylim)(low, high)
     decades = float(np.log10(high) - np.log10(low))
-    axis.set_major_locator(ticker.LogLocator(subs=(1.0,) if decades > 2 else (1.0, 2.0, 5.0), numticks=7))
+    if decades < NARROW:
+        # Powers of ten and their 2 and 5 fold could leave a single tick, or none.
+        axis.set_major_locator(ticker.MaxNLocator(5, steps=(1, 2, 5, 10)))
+    else:
+        axis.set_major_locator(ticker.LogLocator(subs=(1.0,) if decades > 2 else (1.0, 2.0, 5.0), numticks=7))
     axis.set_minor_locator(ticker.NullLocator())
     axis.set_major_formatter(ticker.FuncFormatter(_written))
 

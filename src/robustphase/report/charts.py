@@ -1,4 +1,4 @@
-"""Charts of any data as SVG text, in colours that follow the page: lines, points, histograms, bars and pictures.
+"""Charts of any data as SVG text, in colours that follow the page: lines, points and histograms.
 
 Each is a function from arrays to one ``<svg>`` element, drawn by matplotlib (extra ``report``); :func:`standalone_svg` makes
 a file of it that stands alone. Values that cannot be drawn (NaN, infinities, zero on a logarithmic axis) are left out and counted
@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from robustphase.plot.axes import Axes, axes_or_new, drawable, legend, logarithmic, plain
 from robustphase.plot.downsampling import MOST, budgets, chosen_points, chosen_vertices
-from robustphase.plot.palette import GREY, INK, MARKS
+from robustphase.plot.palette import INK, MARKS
 from robustphase.report.figures import inline_svg
-from robustphase.report.words import short_number
 
 Array = NDArray[Any]
 Style = Literal["line", "points", "both"]
@@ -211,128 +210,6 @@ def histogram_chart(
 
     said = "; ".join([*(f"{name}: {values.size} values" for name, values in clean), *notes])
     return inline_svg(draw, title, f"Histogram of {x_label}. {said}", size=(width, height))
-
-
-def bar_chart(
-    labels: Sequence[str],
-    values: Sequence[float] | Array,
-    *,
-    title: str,
-    value_label: str,
-    low: Sequence[float] | Array | None = None,
-    high: Sequence[float] | Array | None = None,
-    formatted: Sequence[str] | None = None,
-    log: bool = False,
-    highlight: Sequence[int] | None = None,
-    width: float = 640,
-    row_height: float = 24,
-) -> str:
-    """Horizontal bars, one per label, with their values beside them; dots on a logarithmic scale, where bars have no beginning.
-
-    Parameters
-    ----------
-    labels : sequence of str
-        From top to bottom.
-    values : sequence of float
-        Lengths of the bars; those that are not finite (or not positive on a logarithmic scale) are written, not drawn.
-    title, value_label : str
-        Plain text.
-    low, high : sequence of float, optional
-        Ends of an interval around each value.
-    formatted : sequence of str, optional
-        How to write the values. Default: whole numbers in full, others with three digits.
-    log : bool, default=False
-        Logarithmic scale.
-    highlight : sequence of int, optional
-        Bars in the accent colour; the others are grey. Default: all of them.
-    width, row_height : float
-        In pixels.
-
-    Returns
-    -------
-    str
-        One ``<svg>`` element.
-    """
-    lengths = np.asarray(values, np.float64)
-    if len(labels) != lengths.size:
-        raise ValueError(f"{len(labels)} labels for {lengths.size} bars; each bar needs exactly one.")
-    written = [short_number(value) for value in lengths.tolist()] if formatted is None else list(formatted)
-    seen = drawable(lengths, log=log)
-
-    def draw(ax: Axes) -> None:
-        axes_or_new(ax)
-        ax.grid(False, axis="y")
-        for place in np.flatnonzero(seen).tolist():
-            mark = MARKS["kept" if highlight is None or place in highlight else "start"]
-            if log:
-                ax.plot(
-                    [lengths[place]], [place], linestyle="none", marker=mark.marker, markersize=8, color=mark.colour
-                )
-            else:
-                ax.barh([place], [lengths[place]], height=0.6, color=mark.colour, alpha=0.85)
-            if low is not None and high is not None:
-                ax.hlines(place, low[place], high[place], color=INK, linewidth=1.2)
-        if log and seen.any():
-            logarithmic(ax.xaxis)
-        names = [f"{label}: {said}" for label, said in zip(labels, written, strict=True)]
-        ax.set_yticks(range(len(names)), [plain(name) for name in names])
-        ax.set_ylim(len(names) - 0.4, -0.6)
-        _label(ax, title, value_label, "", [])
-
-    summary = "; ".join(f"{name}: {label}" for name, label in zip(labels, written, strict=True))
-    return inline_svg(draw, title, f"{value_label}. {summary}", size=(width, 80 + row_height * len(labels)))
-
-
-def image_chart(
-    array: Array,
-    *,
-    title: str,
-    low: float | None = None,
-    high: float | None = None,
-    note: str | None = None,
-    width: float = 240,
-) -> str:
-    """A greyscale picture, one square per entry.
-
-    Parameters
-    ----------
-    array : ndarray of shape (h, w)
-        Real values; black is ``low``, white is ``high``.
-    title : str
-        Plain text.
-    low, high : float, optional
-        Ends of the grey scale. Default: the smallest and the largest value.
-    note : str, optional
-        Line below the picture. Default: what black and white mean.
-    width : float
-        In pixels; the height follows.
-
-    Returns
-    -------
-    str
-        One ``<svg>`` element.
-    """
-    values = np.asarray(array, np.float64)
-    if values.ndim != 2 or 0 in values.shape:
-        raise ValueError(f"a picture needs two dimensions, got an array of shape {np.shape(array)}.")
-    finite = values[drawable(values)]
-    black = float(finite.min(initial=np.inf)) if low is None else low
-    white = float(finite.max(initial=-np.inf)) if high is None else high
-    if not np.isfinite(black) or not np.isfinite(white):
-        black, white = 0.0, 1.0
-    said = f"black {short_number(black)}, white {short_number(white)}" if note is None else note
-
-    def draw(ax: Axes) -> None:
-        axes_or_new(ax)
-        ax.imshow(np.where(drawable(values), values, np.nan), cmap=GREY, vmin=black, vmax=white, interpolation="none")
-        ax.grid(False)
-        for spine in ax.spines.values():
-            spine.set_visible(False)
-        ax.set(xticks=[], yticks=[])
-        _label(ax, title, said, "", [])
-
-    size = f"{values.shape[0]} × {values.shape[1]} picture"
-    return inline_svg(draw, title, f"{size}. {said}", size=(width, width * values.shape[0] / values.shape[1] + 40))
 
 
 def standalone_svg(chart: str) -> str:

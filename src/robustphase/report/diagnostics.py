@@ -73,12 +73,15 @@ class FitDiagnostics:
         The signal behind simulated data.
     image_shape : (int, int), optional
         Height and width, where the signal is a picture.
+    detector_shape : tuple of int, optional
+        Height and width of the detector whose readings the samples are, or frames, height and width.
     weights : ndarray of shape (m,)
         One number per sample: 0 treated as bad, 1 as clean.
     covariate_weights : ndarray of shape (m,)
         Weight of every row alone, whatever its response.
     responses, predictions : ndarray of shape (m,)
-        ``y`` and ``|A x|² +`` noise mean; predictions of samples that cannot be computed with are NaN.
+        ``y``, without a background that was known and a drift that was fitted, and ``|A x|² +`` noise mean; predictions of
+        samples that cannot be computed with are NaN.
     squared_norms : ndarray of shape (m,)
         ``‖a‖²`` of every row; NaN or infinite where it is not a number.
     history : mapping of str to ndarray
@@ -162,6 +165,7 @@ class FitDiagnostics:
     standard_errors: Array | None = None
     truth: Array | None = None
     image_shape: tuple[int, int] | None = None
+    detector_shape: tuple[int, ...] | None = None
     command: str | None = None
     data_name: str | None = None
 
@@ -179,6 +183,12 @@ class FitDiagnostics:
             raise ValueError(
                 f"image_shape={self.image_shape} has {height * width} pixels but the signal {self.n} entries."
             )
+        shape = self.detector_shape
+        if shape is not None and (len(shape) not in (2, 3) or math.prod(shape) != self.m):
+            raise ValueError(
+                f"detector_shape={shape} has {math.prod(shape)} readings but the fit {self.m} samples; give (height, width) or "
+                "(frames, height, width)."
+            )
 
     @classmethod
     def of(
@@ -191,6 +201,7 @@ class FitDiagnostics:
         command: str | None = None,
         truth: Any = None,
         image_shape: tuple[int, int] | None = None,
+        detector_shape: tuple[int, ...] | None = None,
         message: str = "",
         standard_errors: bool | None = None,
     ) -> FitDiagnostics:
@@ -210,6 +221,9 @@ class FitDiagnostics:
             The signal, where it is known.
         image_shape : (int, int), optional
             Show the signal as a picture of this height and width.
+        detector_shape : tuple of int, optional
+            Show residuals and flags as the detector lies: its height and width, or frames, height and width. Default: the shape
+            of y, where that is one of frames.
         message : str
             What the fit warned of.
         standard_errors : bool, optional
@@ -219,22 +233,50 @@ class FitDiagnostics:
         -------
         FitDiagnostics
         """
-        if not hasattr(model, "signal_"):
-            raise ValueError("the estimator has not been fitted, so there is nothing to report. Call fit(A, y) first.")
+        require_fitted(model)
+        if model.signal_.ndim == 2:
+            raise ValueError(
+                f"the fit is of {len(model.signal_)} signals; robustphase.report.ManyDiagnostics.of(model, A, y) collects the "
+                "diagnostics of all of them."
+            )
         source = rp.rows.as_source(A)
-        responses = np.asarray(y, np.float64).reshape(-1)
+        read = np.asarray(y, np.float64).reshape(-1)
         m = source.shape[0]
-        if not m == responses.size == model.weights_.size:
+        if not m == read.size == model.weights_.size:
             raise ValueError(
                 f"diagnostics need the data of the fit, {model.weights_.size} samples, got {m} rows and "
-                f"{responses.size} responses. After partial_fit, pass the last batch."
+                f"{read.size} responses. After partial_fit, pass the last batch."
             )
-        # Columns in another order would give other predictions; only a data frame can tell.
-        validate_data(model, A if hasattr(A, "columns") else source, reset=False, skip_check_array=True)
+        check_columns(model, A, source)
+        return cls.collect(
+            model,
+            source,
+            as_fitted(model, read[:, np.newaxis])[:, 0],
+            data_name=data_name,
+            command=command,
+            truth=None if truth is None else np.asarray(truth).reshape(-1),
+            image_shape=None if image_shape is None else (int(image_shape[0]), int(image_shape[1])),
+            detector_shape=_detector(np.shape(y) if detector_shape is None else detector_shape, given=detector_shape),
+            message=message,
+            standard_errors=standard_errors,
+            fingerprint=data_fingerprint(source, read),
+        )
+
+    @classmethod
+    def collect(
+        cls,
+        model: rp.RobustPhaseRetrieval,
+        source: rp.rows.RowSource,
+        responses: Array,
+        *,
+        standard_errors: bool | None = None,
+        **known: Any,
+    ) -> FitDiagnostics:
+        """The same, from rows and responses that have been checked; ``known`` is what the model does not know."""
         figures = _row_figures(source, model.signal_)
         unusable = figures.extreme | unusable_responses(responses)
         predictions = np.where(figures.extreme, np.nan, figures.energies + model.noise_mean_)
-        parameters = {name: _plain(value) for name, value in model.get_params().items()}
+        parameters = {name: plain_value(value) for name, value in model.get_params().items()}
         last = model.history_[-1]
         return cls(
             signal=model.signal_,
@@ -254,23 +296,18 @@ class FitDiagnostics:
             noise_model=_fitted_noise(model, predictions),
             certificate=float(model.certificate_),
             converged=bool(model.converged_),
-            message=message,
             failed_checks=_failed_checks(model),
-            model_check=_model_check(model),
+            model_check=check_records(model.model_check_),
             noise_curve=model.noise_model_ if isinstance(model.noise_model_, CurvedNoise) else None,
-            **_groups(model),
+            **groups_of(model),
             parameters=parameters,
-            seed=_seed(model.random_state),
+            seed=seed_of(model.random_state),
             dtype=source.dtype.name,
-            versions=_versions(),
-            command=command,
-            data_name=data_name,
-            fingerprint=_fingerprint(source, responses),
+            versions=software_versions(),
             seconds=float(last.seconds),
             passes=int(last.passes),
             standard_errors=_standard_errors(model, source, responses, unusable, standard_errors),
-            truth=None if truth is None else np.asarray(truth).reshape(-1),
-            image_shape=None if image_shape is None else (int(image_shape[0]), int(image_shape[1])),
+            **known,
         )
 
     def __repr__(self) -> str:
@@ -334,6 +371,32 @@ class FitDiagnostics:
         return float(rp.distance(signal, self.truth, relative=True, conjugate=self.paired))
 
 
+def _detector(shape: tuple[int, ...], *, given: Any) -> tuple[int, ...] | None:
+    """A shape in plain numbers; none where that of the responses is one column or row."""
+    if given is None and (len(shape) not in (2, 3) or min(shape[-2:]) < 2):
+        return None
+    return tuple(int(side) for side in shape)
+
+
+def require_fitted(model: rp.RobustPhaseRetrieval) -> None:
+    """Refuse an estimator that has nothing to show."""
+    if not hasattr(model, "signal_"):
+        raise ValueError("the estimator has not been fitted, so there is nothing to report. Call fit(A, y) first.")
+
+
+def check_columns(model: rp.RobustPhaseRetrieval, A: Any, source: rp.rows.RowSource) -> None:
+    """Refuse columns in another order, which would give other predictions; only a data frame can tell."""
+    validate_data(model, A if hasattr(A, "columns") else source, reset=False, skip_check_array=True)
+
+
+def as_fitted(model: rp.RobustPhaseRetrieval, responses: Array) -> Array:
+    """Responses (m, p) as the fit saw them: without a background that was known, and a drift that was fitted."""
+    if model.background is not None:
+        responses = responses - np.asarray(model.background, np.float64).reshape(-1, 1)
+    drift = getattr(model, "drift_", None)
+    return responses if drift is None else np.asarray(drift.corrected(responses), np.float64)
+
+
 def _check_shape(name: str, values: Array, shape: tuple[int, ...], what: str) -> None:
     if np.shape(values) != shape:
         raise ValueError(f"{name} has shape {np.shape(values)} but needs {shape}, one number per {what}.")
@@ -378,16 +441,15 @@ def _fitted_noise(model: rp.RobustPhaseRetrieval, predictions: Array) -> NoiseMo
     return model.noise_model_ if isinstance(model.noise_model_, NoiseModel) else None
 
 
-def _model_check(model: rp.RobustPhaseRetrieval) -> tuple[CheckRecord, ...]:
-    checks = model.model_check_
-    listed = () if isinstance(checks, tuple) else checks.checks
+def check_records(checks: Any) -> tuple[CheckRecord, ...]:
+    """The checks of a model as plain values."""
     return tuple(
         CheckRecord(c.name, float(c.figure), float(c.threshold), bool(c.failed), bool(c.severe), c.cause, c.remedy)
-        for c in listed
+        for c in checks.checks
     )
 
 
-def _groups(model: rp.RobustPhaseRetrieval) -> dict[str, Array | None]:
+def groups_of(model: rp.RobustPhaseRetrieval) -> dict[str, Any]:
     """Names, weights and widths of the groups of all columns of labels."""
     if not hasattr(model, "group_weights_"):
         return {}
@@ -408,10 +470,10 @@ def _groups(model: rp.RobustPhaseRetrieval) -> dict[str, Array | None]:
 
 def _failed_checks(model: rp.RobustPhaseRetrieval) -> dict[str, str]:
     """Name and finding of every check of the model that failed; of one signal."""
-    checks = model.model_check_
+    checks: Any = model.model_check_
     return {
         check.name: f"{check.figure:.3g}, limit {check.threshold:.3g}: {check.cause}. {check.remedy}"
-        for check in (() if isinstance(checks, tuple) else checks.failed)
+        for check in checks.failed
     }
 
 
@@ -432,7 +494,8 @@ def _standard_errors(
         return None
 
 
-def _fingerprint(source: rp.rows.RowSource, responses: Array) -> str:
+def data_fingerprint(source: rp.rows.RowSource, responses: Array) -> str:
+    """A hash of the data; empty where the rows cannot be read in order."""
     try:
         return fingerprint(source, responses)
     except TypeError:
@@ -440,13 +503,14 @@ def _fingerprint(source: rp.rows.RowSource, responses: Array) -> str:
         return ""
 
 
-def _seed(random_state: Any) -> int | None:
+def seed_of(random_state: Any) -> int | None:
+    """The seed of a fit; None if it came from a random state that is gone."""
     if random_state is None:
         return 0
     return int(random_state) if isinstance(random_state, (int, np.integer)) else None
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """A parameter as JSON can hold it."""
     if value is None or isinstance(value, (bool, str)):
         return value
@@ -459,7 +523,8 @@ def _plain(value: Any) -> Any:
     return type(value).__name__
 
 
-def _versions() -> dict[str, str]:
+def software_versions() -> dict[str, str]:
+    """Versions of what computes."""
     return {
         "robustphase": rp.__version__,
         "python": platform.python_version(),

@@ -16,9 +16,11 @@ from typing import Any
 
 from robustphase.atomic import write_text
 from robustphase.plot.axes import UNWRITABLE
+from robustphase.report import summary
 from robustphase.report.blocks import Section
 from robustphase.report.comparison import comparison_section
 from robustphase.report.diagnostics import FitDiagnostics
+from robustphase.report.many import ManyDiagnostics
 from robustphase.report.noise import noise_section
 from robustphase.report.pictures import signal_section
 from robustphase.report.provenance import assumption_section, reproduction_section
@@ -34,35 +36,59 @@ def require_report() -> None:
     require("matplotlib", extra="report", purpose="the report")
 
 
-def render_report(diagnostics: FitDiagnostics, comparisons: Sequence[Mapping[str, Any]] | None = None) -> str:
+def render_report(
+    diagnostics: FitDiagnostics | ManyDiagnostics, comparisons: Sequence[Mapping[str, Any]] | None = None
+) -> str:
     """The report as HTML; needs the extra ``report``.
 
     Parameters
     ----------
-    diagnostics : FitDiagnostics
-        What to show.
+    diagnostics : FitDiagnostics or ManyDiagnostics
+        What to show: one signal, or many of them.
     comparisons : sequence of mapping, optional
-        Other methods on the same data, one mapping each: ``method`` (its name), and as far as known ``relative_error``,
-        ``seconds``, ``verdict`` (a few words), ``signal`` (shown where the signal is a picture) and ``highlight`` (True for
-        the row that stands out).
+        Other methods on the same data of one signal, one mapping each: ``method`` (its name), and as far as known
+        ``relative_error``, ``seconds``, ``verdict`` (a few words), ``signal`` (shown where the signal is a picture) and
+        ``highlight`` (True for the row that stands out).
 
     Returns
     -------
     str
         A complete HTML document.
     """
-    page: str = _template().render(
-        name=diagnostics.data_name,
-        style=_style(),
-        converged=diagnostics.converged,
-        verdict=verdict(diagnostics),
-        lede=lede(diagnostics),
-        warning=warning(diagnostics),
-        tiles=tiles(diagnostics),
-        checks=checks(diagnostics),
-        sections=sections(diagnostics, comparisons),
-    )
+    if isinstance(diagnostics, ManyDiagnostics):
+        if comparisons:
+            raise ValueError("comparisons with other methods are for one signal; leave them out of a report of many.")
+        top = _top_of_many(diagnostics)
+    else:
+        top = _top(diagnostics) | {"sections": sections(diagnostics, comparisons)}
+    page: str = _template().render(name=diagnostics.data_name, style=_style(), **top)
     return page + "\n"
+
+
+def _top(diagnostics: FitDiagnostics) -> dict[str, Any]:
+    return {
+        "converged": diagnostics.converged,
+        "alarm": not diagnostics.converged,
+        "verdict": verdict(diagnostics),
+        "lede": lede(diagnostics),
+        "warning": warning(diagnostics),
+        "tiles": tiles(diagnostics),
+        "checks": checks(diagnostics),
+    }
+
+
+def _top_of_many(many: ManyDiagnostics) -> dict[str, Any]:
+    found = [*summary.sections(many), groups_section(many), assumption_section(many), reproduction_section(many)]
+    return {
+        "converged": bool(many.converged.all()),
+        "alarm": bool(many.converged.mean() < summary.MOST),
+        "verdict": summary.verdict(many),
+        "lede": summary.lede(many),
+        "warning": summary.warning(many),
+        "tiles": summary.tiles(many),
+        "checks": summary.checks(many),
+        "sections": [one for one in found if one is not None],
+    }
 
 
 def sections(diagnostics: FitDiagnostics, comparisons: Sequence[Mapping[str, Any]] | None = None) -> list[Section]:
@@ -83,7 +109,9 @@ def sections(diagnostics: FitDiagnostics, comparisons: Sequence[Mapping[str, Any
 
 
 def write_report(
-    path: str | os.PathLike[str], diagnostics: FitDiagnostics, comparisons: Sequence[Mapping[str, Any]] | None = None
+    path: str | os.PathLike[str],
+    diagnostics: FitDiagnostics | ManyDiagnostics,
+    comparisons: Sequence[Mapping[str, Any]] | None = None,
 ) -> None:
     """Write the report to a file, whole or not at all.
 

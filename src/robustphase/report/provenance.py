@@ -5,10 +5,11 @@ from __future__ import annotations
 import robustphase as rp
 from robustphase.report.blocks import Section, fact
 from robustphase.report.diagnostics import FitDiagnostics
+from robustphase.report.many import ManyDiagnostics
 from robustphase.report.words import percent
 
 
-def assumption_section(diagnostics: FitDiagnostics) -> Section:
+def assumption_section(diagnostics: FitDiagnostics | ManyDiagnostics) -> Section:
     """What was taken for granted, in plain sentences."""
     p, told = diagnostics.parameters, diagnostics.contamination_told
     signal, rows = (
@@ -37,7 +38,7 @@ def assumption_section(diagnostics: FitDiagnostics) -> Section:
     return Section("What was assumed", items=items)
 
 
-def reproduction_section(diagnostics: FitDiagnostics) -> Section:
+def reproduction_section(diagnostics: FitDiagnostics | ManyDiagnostics) -> Section:
     """Data, software, command, seed, parameters."""
     # What was passed, as it was passed; an unknown parameter of a later version counts as passed.
     defaults = rp.RobustPhaseRetrieval().get_params()
@@ -56,6 +57,8 @@ def reproduction_section(diagnostics: FitDiagnostics) -> Section:
         ("contamination used", "contamination_used", diagnostics.contamination_used),
         ("software", "versions", ", ".join(f"{name} {version}" for name, version in diagnostics.versions.items())),
     ]
+    if isinstance(diagnostics, ManyDiagnostics):
+        facts.insert(2, ("signals", "p", diagnostics.p))
     every = ", ".join(f"{name}={value!r}" for name, value in diagnostics.parameters.items())
     return Section(
         "How to reproduce it",

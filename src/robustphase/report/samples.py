@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from robustphase import plot
@@ -9,11 +11,12 @@ from robustphase.plot.samples import THRESHOLD
 from robustphase.report.blocks import Cell, Drawing, Row, Section, Table, cell
 from robustphase.report.diagnostics import FitDiagnostics
 from robustphase.report.figures import inline_svg
+from robustphase.report.many import ManyDiagnostics
 from robustphase.report.rejection_causes import MEANING, counts, worst_samples
 from robustphase.report.words import short_number
 
-#: Groups that are listed: those that look worst.
-LISTED_GROUPS = 20
+#: Groups that are listed: the bad ones that look worst, and so many of the others.
+LISTED_GROUPS, LISTED_OTHERS = 20, 3
 
 
 def samples_section(diagnostics: FitDiagnostics) -> Section:
@@ -27,12 +30,25 @@ def samples_section(diagnostics: FitDiagnostics) -> Section:
         "Residuals along the rows": lambda ax: plot.residuals(diagnostics, ax=ax),
     }
     drawings = [Drawing(title, inline_svg(one, title, said)) for title, one in draw.items()]
+    drawings += _on_the_detector(diagnostics, said)
     worst = worst_table(diagnostics)
     notes = [] if worst is not None else ["No sample was rejected."]
     return Section("The samples", drawings, table=_cause_table(diagnostics), second=worst, notes=notes)
 
 
-def groups_section(diagnostics: FitDiagnostics) -> Section | None:
+def _on_the_detector(diagnostics: FitDiagnostics, said: str) -> list[Drawing]:
+    """Residuals and flags where the samples were read, if that is known."""
+    shape: Any = diagnostics.detector_shape
+    if shape is None:
+        return []
+    draw = {"Rejected, on the detector": lambda ax: plot.flags(diagnostics, shape=shape, ax=ax)}
+    if not diagnostics.noiseless:
+        # Residuals are measured in widths of the noise.
+        draw["Residuals, on the detector"] = lambda ax: plot.residuals(diagnostics, shape=shape, ax=ax)
+    return [Drawing(title, inline_svg(one, title, said)) for title, one in draw.items()]
+
+
+def groups_section(diagnostics: FitDiagnostics | ManyDiagnostics) -> Section | None:
     """The groups that stand out, where samples were said to belong together."""
     names, weights = diagnostics.groups, diagnostics.group_weights
     if names is None or weights is None:
@@ -42,7 +58,9 @@ def groups_section(diagnostics: FitDiagnostics) -> Section | None:
     title = "Width of the residuals of every group"
     drawings = [Drawing(title, inline_svg(lambda ax: plot.groups(diagnostics, ax=ax), title, said))]
     widths = np.full(weights.size, np.nan) if diagnostics.group_widths is None else diagnostics.group_widths
-    order = np.lexsort((np.arange(weights.size), -np.nan_to_num(widths), weights))[:LISTED_GROUPS]
+    order = np.lexsort((np.arange(weights.size), -np.nan_to_num(widths), weights))[
+        : min(bad + LISTED_OTHERS, LISTED_GROUPS)
+    ]
     rows = [
         Row(
             str(names[i]),
@@ -57,7 +75,7 @@ def groups_section(diagnostics: FitDiagnostics) -> Section | None:
     ]
     caption = f"{said} The {len(rows)} that look worst; the width of their residuals is over that of the noise."
     table = Table("groups", caption, ("group", "weight", "width", "verdict"), (3,), rows)
-    return Section("The groups", drawings, table=table)
+    return Section("The groups", drawings, second=table)
 
 
 def _cause_table(diagnostics: FitDiagnostics) -> Table:
