@@ -1,6 +1,6 @@
 """Robust covariance, outliers and aggregation beside what scikit-learn offers, on planted poison; writes the docs tables.
 
-R's rrcov and byzfl are not called: the first needs R, the second torch. ``benchmarks/mean_peers.py`` has byzfl's aggregators.
+R's rrcov and byzfl have environments of their own; ``benchmarks/statistics_peers.py`` stores their figures.
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ from sklearn.ensemble import IsolationForest
 from sklearn.metrics import roc_auc_score
 
 import robustphase as rp
+from benchmarks.markdown import put_together
 from benchmarks.options import call
-from benchmarks.poison import KINDS, Poisoned, clean_error, operator_error, poisoned
+from benchmarks.poison import FURTHER_KINDS, KINDS, Poisoned, clean_error, operator_error, poisoned
 from benchmarks.render import publish
+from benchmarks.statistics_peers import AGGREGATORS, COLLUSIONS, colluding
+from benchmarks.store import Row
 from benchmarks.timing import time_by_turns
 
 Array = NDArray[Any]
@@ -29,9 +32,8 @@ Array = NDArray[Any]
 PAGE = "_generated/statistics.md"
 #: Dimensions up to which MinCovDet is asked everywhere; beyond, a fit takes half a minute.
 SMALL = 20
-SIZES = ((500, 10), (1000, 20), (100, 50), (200, 100), (800, 200), (5000, 100), (4000, 1000))
+SIZES = ((500, 10), (1000, 20), (100, 50), (50, 100), (200, 100), (800, 200), (5000, 100), (4000, 1000), (1000, 2000))
 LEVELS = (0.05, 0.1, 0.2, 0.3)
-COLLUSIONS = ("opposite", "a little", "half", "far")
 
 
 def our_envelope(points: Array, level: float) -> tuple[Array, Array]:
@@ -87,11 +89,17 @@ def without(name: str) -> dict[str, Method]:
 
 def kinds_table() -> Iterator[str]:
     yield from head("5000 × 200, 10% bad")
-    for spectrum in ("identity", "geometric"):
+    for spectrum in ("identity", "geometric", "spiked", "toeplitz"):
         for kind in KINDS:
             # MinCovDet takes half a minute here, so it is asked once.
             asked = METHODS if (spectrum, kind) == ("identity", "cluster") else without("MinCovDet")
             yield row(f"{kind}, {spectrum}", poisoned(kind, 5000, 200, 0.1, spectrum), 0.1, asked)
+
+
+def further_table() -> Iterator[str]:
+    yield from head("5000 × 200, 10% bad")
+    for kind in FURTHER_KINDS:
+        yield row(f"{kind}, spiked", poisoned(kind, 5000, 200, 0.1, "spiked"), 0.1, without("MinCovDet"))
 
 
 def small_table() -> Iterator[str]:
@@ -171,23 +179,6 @@ def novel_table() -> Iterator[str]:
         )
 
 
-def colluding(count: int, length: int, bad: int, kind: str) -> Array:
-    """Updates of which the first few agree on something else."""
-    rng = np.random.default_rng(0)
-    signal = rng.standard_normal(length, np.float32)
-    points = signal + rng.standard_normal((count, length), np.float32)
-    honest = points[bad:]
-    if kind == "opposite":
-        points[:bad] = -honest.mean(axis=0)
-    elif kind == "a little":
-        points[:bad] = honest.mean(axis=0) - 0.3 * honest.std(axis=0)
-    elif kind == "half":
-        points[:bad] = 0.5 * honest.mean(axis=0)
-    else:
-        points[:bad] = 1e4
-    return points
-
-
 def aggregation_table() -> Iterator[str]:
     yield "| updates, colluding | what they send | error of the mean | coordinate median | `aggregate` | time over `X.mean(0)` |"
     yield "|---|---|---|---|---|---|"
@@ -208,6 +199,35 @@ def aggregation_table() -> Iterator[str]:
             yield f"| {count} × {length}, {bad} | {kind} | {shown} | {times:.0f} |"
 
 
+def render(page: str, rows: list[Row]) -> str:
+    """The tables of our own run, and below them those of software that has an environment of its own."""
+    text = put_together([row for row in rows if row["part"] == ""])
+    covariances = [row for row in rows if row["part"] == "rrcov"]
+    aggregators = [row for row in rows if row["part"] == "byzfl"]
+    lines: list[str] = []
+    if covariances:
+        lines += [
+            "R's rrcov 1.7: error over that of good rows · area · CPU seconds of `CovMrcd`, and area · seconds of `PcaHubert` "
+            "(10 components), each told the share of bad rows:",
+            "",
+            "| rows | CovMrcd | PcaHubert |",
+            "|---|---|---|",
+        ]
+        for row in covariances:
+            (ours, theirs), (first, second) = row["areas"], row["seconds"]
+            lines.append(
+                f"| {row['label']} | {row['ratio']:.2f} · {ours:.3f} · {first:.2g} s | {theirs:.3f} · {second:.2g} s |"
+            )
+    if aggregators:
+        lines += ["", "byzfl 0.0.11 on such updates, told how many are bad: error · time over `X.mean(0)`:", ""]
+        lines += ["| updates, colluding | what they send | " + " | ".join(AGGREGATORS) + " |"]
+        lines += ["|---" * (2 + len(AGGREGATORS)) + "|"]
+        for row in aggregators:
+            cells = [f"{row['errors'][name]:.2g} · {row['times'][name]:.0f}" for name in AGGREGATORS]
+            lines.append(f"| {row['label']} | " + " | ".join(cells) + " |")
+    return "\n".join([text.rstrip("\n"), "", *lines]) + "\n" if lines else text
+
+
 def run() -> None:
     with warnings.catch_warnings():
         # MinCovDet says on many of these that its covariance is not of full rank, or that it did not improve.
@@ -217,6 +237,10 @@ def run() -> None:
             "· CPU seconds on one thread. One draw of each. The column MinCovDet is that of `EllipticEnvelope`, which uses it.",
             "",
             *kinds_table(),
+            "",
+            "Kinds that the estimators were not made with:",
+            "",
+            *further_table(),
             "",
             *small_table(),
             "",

@@ -22,10 +22,13 @@ from robustphase.means.filter import filter_points
 from robustphase.means.geometric_median import TINY
 from robustphase.rows import MaskedRows, RowSource, ScaledRows, ShiftedRows, TransformedRows, as_source, rows_at
 from robustphase.rows.source import Array, Parts
+from robustphase.spectra.apart import some_stand_apart
+from robustphase.spectra.bulk import bulk_of, too_many_for_quartiles
 from robustphase.spectra.lean import leaning_direction
 from robustphase.spectra.minmax import OPTIONS as MINMAX
 from robustphase.spectra.minmax import minmax_covariance
 from robustphase.spectra.outlyingness import OPTIONS as OUTLYINGNESS
+from robustphase.spectra.outlyingness import yardstick_of
 from robustphase.spectra.reconsider import enough_points, reconsider
 from robustphase.validation import NONFINITE, check_choice, check_contamination, hide_extremes
 
@@ -119,12 +122,20 @@ def robust_covariance(
     centred = centred_rows(X, level, assume_centered=assume_centered, nonfinite=nonfinite)
     if method == "minmax":
         return _solve_minmax(centred.source, centred.usable, float(level), centred.location)
-    return covariance_of(centred, level)
+    return covariance_of(centred, level, thorough=True)
 
 
-def covariance_of(centred: Centred, contamination: float | str) -> CovarianceResult:
-    """:func:`robust_covariance` by the filter, of rows that are centred already; rows that are not usable play no part."""
-    found = _all_good(centred) if contamination == 0 else _find_good(centred, contamination)
+def covariance_of(centred: Centred, contamination: float | str, *, thorough: bool = False) -> CovarianceResult:
+    """:func:`robust_covariance` by the filter, of rows that are centred already; rows that are not usable play no part.
+
+    With ``thorough`` points may be bad for their lengths alone, also for being too short, whatever the filter finds; and where
+    more of them may be bad than quartiles can bear, large groups go first.
+    """
+    bulk = centred.usable
+    if thorough and too_many_for_quartiles(contamination):
+        bulk = bulk_of(centred.source, bulk, float(contamination), centred=centred.exact)
+        centred = _about(centred, bulk)
+    found = _all_good(centred) if contamination == 0 else _find_good(centred, bulk, contamination, thorough=thorough)
     return CovarianceResult(
         covariance=found.covariance,
         location=centred.location + found.mean,
@@ -151,18 +162,21 @@ def _all_good(centred: Centred) -> _Found:
     return _Found(weights, np.zeros_like(centred.location), second_moment(centred.source, weights))
 
 
-def _find_good(centred: Centred, contamination: float | str) -> _Found:
+def _find_good(centred: Centred, bulk: Array, contamination: float | str, *, thorough: bool) -> _Found:
     """Take points away along the top of the spectrum and along heavy directions of the whitened points, and reconsider all.
 
-    Where nothing is taken, nothing is reconsidered: clean points have the moments of all of them.
+    Where nothing is taken, nothing is reconsidered but lengths: clean points have the moments of all of them.
     """
     source, usable = centred.source, centred.usable
-    plain = filter_points(ScaledRows(source), usable, contamination, options=SECOND_MOMENTS)
+    plain = filter_points(ScaledRows(source), bulk, contamination, options=SECOND_MOMENTS)
     keep, before, rounds, settled, found = plain.keep, usable, plain.rounds, plain.converged, None
     while rounds < plain.rounds + OPTIONS.max_rounds:
         rounds += 1
-        if (keep != before).any() and enough_points(float(keep.sum()), source.shape[1]):
-            found = reconsider(source, keep, usable, contamination, centred=centred.exact)
+        doubted = bool((keep != before).any())
+        if thorough and not doubted and rounds == plain.rounds + 1:
+            doubted = _groups_of_lengths(source, usable)
+        if doubted and enough_points(float(keep.sum()), source.shape[1]):
+            found = reconsider(source, keep, usable, contamination, centred=centred.exact, short_too=thorough)
             keep = found.weights > OUTLYINGNESS.good
             if rounds > plain.rounds + 1 and (keep == before).all():
                 # What stood out along one direction is what good points look like when all is considered.
@@ -177,6 +191,15 @@ def _find_good(centred: Centred, contamination: float | str) -> _Found:
         weights = keep.astype(np.float64)
         return _Found(weights, np.zeros_like(centred.location), second_moment(source, weights), rounds, settled)
     return _Found(found.weights, found.mean, found.covariance, rounds, settled)
+
+
+def _groups_of_lengths(source: RowSource, usable: Array) -> bool:
+    """Whether there is a group of points of another length."""
+    if not enough_points(float(usable.sum()), source.shape[1]):
+        return False
+    yardstick, scores, _ = yardstick_of(source, usable.astype(np.float64), usable, centred=True)
+    centre, scale = float(yardstick.centres[0]), float(yardstick.scales[0])
+    return some_stand_apart(scores[usable, 0] * scale + centre, centre, scale)
 
 
 class Centred(NamedTuple):
@@ -198,6 +221,15 @@ class Centred(NamedTuple):
     location: Array
     usable: Array
     exact: bool = True
+
+
+def _about(centred: Centred, keep: Array) -> Centred:
+    """The same rows about the mean of those that are kept, unless the mean is known."""
+    if centred.exact or (keep == centred.usable).all():
+        return centred
+    mean = ScaledRows(centred.source).mean(keep.astype(np.float64))
+    source = MaskedRows(ShiftedRows(centred.source, mean), ~centred.usable)
+    return centred._replace(source=source, location=centred.location + mean)
 
 
 def centred_rows(X: Any, contamination: float | str, *, assume_centered: bool, nonfinite: str) -> Centred:

@@ -11,6 +11,7 @@ exceeds what its quartiles explain by more than variances of normal points diffe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,7 +35,13 @@ class LeanOptions:
 OPTIONS = LeanOptions()
 
 
-def leaning_direction(source: RowSource, matrix: Array, keep: Array, lengths: Array) -> Array:
+def leaning_direction(
+    source: RowSource,
+    matrix: Array,
+    keep: Array,
+    lengths: Array,
+    ratio: Callable[[Array], float] = shape_ratio,
+) -> Array:
     """Direction of the whitened points along which the kept ones lean, shape (n, 1), or (n, 0) if chance explains it.
 
     Parameters
@@ -47,6 +54,8 @@ def leaning_direction(source: RowSource, matrix: Array, keep: Array, lengths: Ar
         The points to look at.
     lengths : ndarray of shape (N,)
         Lengths of the whitened points.
+    ratio : callable, default=shape_ratio
+        Variance of projections over what good points explain.
     """
     n, count = source.shape[1], int(keep.sum())
     nothing = np.empty((n, 0), matrix.dtype)
@@ -63,7 +72,7 @@ def leaning_direction(source: RowSource, matrix: Array, keep: Array, lengths: Ar
     along = ScaledRows(source).inner(matrix @ directions)[keep]
     best = [int(np.argmax(np.abs((along**3).mean(axis=0))))]
     slack = limits_for(lengths[keep], 0.0).slack + OPTIONS.chance * np.sqrt(n / count)
-    return directions[:, best] if shape_ratio(along[:, best]) > 1.0 + slack else nothing
+    return directions[:, best] if ratio(along[:, best]) > 1.0 + slack else nothing
 
 
 def _third_moments(source: RowSource, vector: Array, share: Array) -> Array:

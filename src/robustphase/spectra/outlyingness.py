@@ -36,6 +36,11 @@ class OutlyingnessOptions:
     )
     deviation: float = derived(1.4826, "standard deviation over median absolute deviation, for normal variables")
     good: float = derived(0.5, "points with a larger weight are rather good than bad")
+    shorter: float = derived(
+        -3.0, "scores below it are hardly ever those of good points, nor of points that are far out"
+    )
+    share_shorter: float = derived(0.0013498980316300933, "probability of a standard normal variable below -3")
+    noise: float = derived(3.0, "standard deviations of a count; chance exceeds them once in 700")
     same: float = numeric(1e-6, "lengths that differ by less of the largest are the same")
     flat: float = numeric(1e-12, "directions with less of the largest variance have none")
     leverage: float = numeric(0.999, "largest share of its own covariance that a point can have taken")
@@ -69,6 +74,8 @@ class Yardstick(NamedTuple):
         Matrix from rows to their whitened coordinates in the bad subspace; k may be zero.
     centres, scales : ndarray of shape (1,) or (2,)
         Median and deviation of the cube roots of the squared lengths of good points.
+    short : bool
+        Some points were found bad that are shorter than good ones, so shortness counts as well.
     """
 
     origin: Array
@@ -76,6 +83,7 @@ class Yardstick(NamedTuple):
     subspace: Array
     centres: Array
     scales: Array
+    short: bool
 
 
 def weighted_moments(source: RowSource, weights: Array) -> Moments:
@@ -116,7 +124,7 @@ def yardstick_of(source: RowSource, weights: Array, usable: Array, *, centred: b
     good = weighted_moments(source, weights)
     origin = np.zeros_like(good.first) if centred else good.first
     covariance, count = good.about(origin), float(weights.sum())
-    whitener = _whitener(covariance, count)
+    whitener = whitening_matrix(covariance, count)
     subspace = _bad_subspace(source, np.where(usable, 1.0 - weights, 0.0), origin, whitener)
     squares = squared_lengths(source, origin, whitener, subspace)
     if not _too_few(count, source.shape[1]):
@@ -128,13 +136,25 @@ def yardstick_of(source: RowSource, weights: Array, usable: Array, *, centred: b
     # Where most good points are one point, whatever differs is outlying, by a number that can be computed with.
     largest = np.where(known.max(axis=0) > 0, known.max(axis=0), roots.max(axis=0))
     scales = np.maximum(spread, np.maximum(OPTIONS.same * largest, TINY))
-    return Yardstick(origin, whitener, subspace, centres, scales), (roots - centres) / scales, covariance
+    scores = (roots - centres) / scales
+    short = _often_short(scores[usable & (weights <= OPTIONS.good)].max(axis=1))
+    return Yardstick(origin, whitener, subspace, centres, scales, short), scores, covariance
+
+
+def _often_short(scores: Array) -> bool:
+    """Whether more of the bad points are shorter than good ones than if bad points had the lengths of good ones."""
+    expected = OPTIONS.share_shorter * scores.size
+    noise = np.sqrt(expected * (1.0 - OPTIONS.share_shorter))
+    return bool(np.count_nonzero(scores < OPTIONS.shorter) > expected + OPTIONS.noise * noise)
 
 
 def scores_by(source: RowSource, yardstick: Yardstick) -> Array:
     """Scores of rows that took no part in making the yardstick, shape (N, 1) or (N, 2)."""
     squares = squared_lengths(source, yardstick.origin, yardstick.whitener, yardstick.subspace)
-    return np.asarray((np.cbrt(squares) - yardstick.centres) / yardstick.scales)
+    scores = (np.cbrt(squares) - yardstick.centres) / yardstick.scales
+    if yardstick.short:
+        scores[:, 0] = np.abs(scores[:, 0])
+    return np.asarray(scores)
 
 
 def squared_lengths(source: RowSource, origin: Array, whitener: Array, subspace: Array) -> Array:
@@ -152,7 +172,7 @@ def squared_lengths(source: RowSource, origin: Array, whitener: Array, subspace:
     return source.reduce(kernel).rows[0]
 
 
-def _whitener(covariance: Array, count: float) -> Array:
+def whitening_matrix(covariance: Array, count: float) -> Array:
     """Inverse square root of a covariance of rows; where points are too few for that, a mere unit of length."""
     # Rows are multiplied from the right, so it is the conjugate of their covariance that has to be undone.
     values, vectors = np.linalg.eigh(covariance.conj())

@@ -21,20 +21,18 @@ from robustphase.constants import budget, derived, numeric
 from robustphase.means.excess import OPTIONS as EXCESS
 from robustphase.rows import RowSource
 from robustphase.rows.source import Array
+from robustphase.spectra.density import smoothed_counts
 from robustphase.spectra.outlyingness import OPTIONS as OUTLYINGNESS
 from robustphase.spectra.outlyingness import yardstick_of
 
 
 @dataclass(frozen=True)
 class ReconsiderOptions:
-    """How often points are reconsidered, and how their density is counted."""
+    """How often points are reconsidered, and when their density is too high."""
 
     rounds: int = budget(4, "most data settle in two or three")
     settled: float = budget(0.002, "mean change of the weights that is not worth another round")
-    bandwidth: float = derived(1.06, "times N^(-1/5): the best kernel for a normal density (Silverman)")
     noise: float = derived(3.0, "standard deviations of a count; one in 700 counts of good points is higher")
-    cells: int = numeric(4, "cells of the grid in a bandwidth")
-    reach: int = numeric(4, "bandwidths at which the kernel ends")
     lowest: float = derived(
         -1.0, "good points between this score and zero, hardly any bad ones among them, tell how many are good"
     )
@@ -60,7 +58,13 @@ def enough_points(count: float, dimension: int) -> bool:
 
 
 def reconsider(
-    source: RowSource, keep: Array, usable: Array, contamination: float | str, *, centred: bool
+    source: RowSource,
+    keep: Array,
+    usable: Array,
+    contamination: float | str,
+    *,
+    centred: bool,
+    short_too: bool = False,
 ) -> Reconsidered:
     """Weights of all points, given those that were kept.
 
@@ -74,6 +78,8 @@ def reconsider(
         Share of the points that may have a weight below one, unless the filter has found more.
     centred : bool
         The mean of the good points is known to be zero.
+    short_too : bool, default=False
+        Points may be bad for being shorter than good ones as well: they lower every variance.
     """
     most = EXCESS.most if isinstance(contamination, str) else max(contamination, 1.0 - float(keep.mean()))
     weights = keep.astype(np.float64)
@@ -81,16 +87,17 @@ def reconsider(
         _, scores, _ = yardstick_of(source, weights, usable, centred=centred)
         before, weights = weights, usable.astype(np.float64)
         # The subspace first: what it explains must not be held against points of the same length.
-        for score in scores.T[::-1]:
-            weights = weights * good_shares(score, weights, most)
+        if scores.shape[1] > 1:
+            weights = weights * good_shares(scores[:, 1], weights, most)
+        weights = weights * good_shares(scores[:, 0], weights, most, low_too=short_too)
         if float(np.abs(weights - before).mean()) < OPTIONS.settled:
             break
     yardstick, _, covariance = yardstick_of(source, weights, usable, centred=centred)
     return Reconsidered(weights, yardstick.origin, covariance)
 
 
-def good_shares(scores: Array, weights: Array, most: float) -> Array:
-    """Share of good points among those at each score: one minus the local false discovery rate, non-increasing.
+def good_shares(scores: Array, weights: Array, most: float, *, low_too: bool = False) -> Array:
+    """Share of good points among those at each score: one minus the local false discovery rate, falling away from zero.
 
     Parameters
     ----------
@@ -100,41 +107,28 @@ def good_shares(scores: Array, weights: Array, most: float) -> Array:
         How much each point counts: what is left of it after other scores.
     most : float
         Share of the points, those with the highest scores, that may have less than one.
+    low_too : bool, default=False
+        Low scores may be those of bad points as well; then the share is of those with the largest scores of either sign.
     """
     count, total = scores.size, float(weights.sum())
-    width = OPTIONS.bandwidth * total**-0.2
-    step = width / OPTIONS.cells
     clipped = np.clip(scores, -OPTIONS.highest, OPTIONS.highest)
-    grid = np.arange(-OPTIONS.highest, OPTIONS.highest + 2 * step, step)
-    density = _smooth(_counts(clipped, weights, grid[0], step, grid.size), width, step)
+    grid, density, width = smoothed_counts(clipped, weights, OPTIONS.highest)
     below = float(weights[(clipped > OPTIONS.lowest) & (clipped <= 0)].sum()) / OPTIONS.share_below
     # The counts are smoothed, so the density of good points has to be: a normal law with the variances added.
     variance = 1.0 + width**2
     explained = min(below, total) * np.exp(-(grid**2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
     # Variance of a count that a normal kernel has smoothed.
     noise = np.sqrt(explained / (2 * np.sqrt(np.pi) * width))
-    above = (grid > 0) & (density > explained + OPTIONS.noise * noise)
+    above = density > explained + OPTIONS.noise * noise
     share = np.where(above, explained / np.where(above, density, 1.0), 1.0)
-    found: Array = np.asarray(np.interp(clipped, grid, np.minimum.accumulate(share)))
+    high = np.minimum.accumulate(np.where(grid > 0, share, 1.0))
+    low = np.minimum.accumulate(np.where(grid < OPTIONS.lowest, share, 1.0)[::-1])[::-1]
+    low_too = low_too and bool((low < 1.0).any())
+    found: Array = np.asarray(np.interp(clipped, grid, np.minimum(high, low) if low_too else high))
     found[found < OPTIONS.negligible] = 0.0
     allowed = round(most * count)
     if allowed < count:
-        limit = np.partition(scores, count - allowed - 1)[count - allowed - 1]
-        found[scores <= limit] = 1.0
+        size = np.abs(scores) if low_too else scores
+        limit = np.partition(size, count - allowed - 1)[count - allowed - 1]
+        found[size <= limit] = 1.0
     return found
-
-
-def _counts(values: Array, weights: Array, first: float, step: float, size: int) -> Array:
-    """Weights counted on a grid, each shared by the two neighbours of its value, so that roundings move nothing."""
-    position = (values - first) / step
-    cell = np.floor(position).astype(np.intp)
-    part = position - cell
-    counts = np.bincount(cell, weights * (1.0 - part), size) + np.bincount(cell + 1, weights * part, size)
-    return np.asarray(counts[:size])
-
-
-def _smooth(counts: Array, width: float, step: float) -> Array:
-    """Counts smoothed by a normal kernel."""
-    offsets = np.arange(-OPTIONS.reach * OPTIONS.cells, OPTIONS.reach * OPTIONS.cells + 1) * step
-    kernel = np.exp(-(offsets**2) / (2 * width**2))
-    return np.asarray(np.convolve(counts, kernel / (kernel.sum() * step), mode="same"))
