@@ -23,6 +23,7 @@ from typing import Any, TextIO, TypeVar
 import click
 
 import robustphase as rp
+from robustphase.cli import INTERRUPTED
 from robustphase.cli.outputs import written
 from robustphase.cli.terminal import one_line, screen, shown
 
@@ -41,8 +42,8 @@ COMMANDS = {
 UNSETTLED = 3
 #: Finished, but the data contradict the model, so the answer is in doubt.
 MODEL_FAILS = 4
-#: Stopped by Ctrl-C, and by a request to terminate: 128 plus the signal's number, as shells have it.
-INTERRUPTED, TERMINATED = 130, 143
+#: Stopped by a request to terminate: 128 plus the signal's number, as shells have it.
+TERMINATED = 143
 
 #: Options that every command has.
 GENERAL = ("quiet", "debug")
