@@ -16,7 +16,7 @@ TYPE_CHECKING = (
     False  # That of typing, without its import, during which Ctrl-C in the command line would be a traceback.
 )
 if TYPE_CHECKING:
-    from typing import Any
+    import typing
 
     from robustphase import baselines, experiments, files, paper, plot, population, report, rows, simulate, testing
     from robustphase.estimator import RobustPhaseRetrieval
@@ -88,7 +88,7 @@ _ROOMS = frozenset(
 )
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> typing.Any:
     if name in _MODULES or name in _ROOMS:
         return import_module(f"robustphase.{name}")
     if name in _HOMES:

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import sys
 
+from robustphase.cli.exit_codes import INTERRUPTED
+
 TYPE_CHECKING = False  # That of typing, without its import: see `main`.
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +26,6 @@ __all__ = ["main"]
 
 #: What the command line needs beyond the default install.
 NEEDED = ("click", "rich")
-#: Stopped by Ctrl-C: 128 plus the signal's number, as shells have it.
-INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -23,7 +23,7 @@ from typing import Any, TextIO, TypeVar
 import click
 
 import robustphase as rp
-from robustphase.cli import INTERRUPTED
+from robustphase.cli.exit_codes import INTERRUPTED, TERMINATED
 from robustphase.cli.outputs import written
 from robustphase.cli.terminal import one_line, screen, shown
 
@@ -38,12 +38,6 @@ COMMANDS = {
     "reproduce": "Check the paper's claims, one experiment per statement.",
     "plan": "Say how many samples are needed, and what error to expect.",
 }
-#: Finished, but the answer did not settle.
-UNSETTLED = 3
-#: Finished, but the data contradict the model, so the answer is in doubt.
-MODEL_FAILS = 4
-#: Stopped by a request to terminate: 128 plus the signal's number, as shells have it.
-TERMINATED = 143
 
 #: Options that every command has.
 GENERAL = ("quiet", "debug")

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 import robustphase as rp
-from robustphase.cli.app import UNSETTLED, as_command, command_line, general_options, option
+from robustphase.cli.app import as_command, command_line, general_options, option
 from robustphase.cli.demo_data import BACKGROUND, CONTAMINATION, SIDE, forged_world, grin, unit
+from robustphase.cli.exit_codes import UNSETTLED
 from robustphase.cli.outputs import check_outputs, note_written
 from robustphase.cli.terminal import Screen, screen, shown, side_by_side
 from robustphase.experiments.oracle import oracle_least_squares
