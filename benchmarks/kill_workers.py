@@ -33,7 +33,7 @@ LONGEST_WAIT = 0.1
 #: Seconds that nannies get to bring everybody back.
 PATIENCE = 120.0
 #: Kills until a new cluster is begun.
-MOST_KILLS = 10
+MOST_KILLS = 25
 #: What the process imports from which workers are forked, so that they are there again within a second.
 PRELOADED = ["distributed", "dask.array", "robustphase.estimator", "robustphase.rows.dask.cluster"]
 CLEAR = "RuntimeError"
@@ -119,7 +119,13 @@ def session(kills: int, rng: np.random.Generator, direct: bool | None) -> Counte
         "dashboard_address": ":0",
         "silence_logs": logging.CRITICAL,
     }
-    dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+    dask.config.set(
+        {
+            "distributed.worker.multiprocessing-method": "forkserver",
+            # A cluster closes a nanny whose worker is missing so long after it was missed before: here they go again and again.
+            "distributed.deploy.lost-worker-timeout": "1 hour",
+        }
+    )
     multiprocessing.get_context("forkserver").set_forkserver_preload(PRELOADED)
     with (
         distributed.LocalCluster(**options) as cluster,
