@@ -545,6 +545,13 @@ def fuzz(seconds: float, seed: int, forms: list[str], case: int | None) -> int:
     return sum(count["failed"] for count in counts.values())
 
 
+def run(seconds: float = 600.0, seed: int = 0) -> None:
+    """All forms; any failure ends it with exit code 1."""
+    if failures := fuzz(seconds, seed, [form for form in FORMS if installed(form)], None):
+        raise SystemExit(f"{failures} failures")
+    print("no failures")
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz_files", description="Fuzz the readers of files.")
     parser.add_argument("seconds", type=float, nargs="?", default=30.0, help="how long (default: 30)")

@@ -148,15 +148,12 @@ def judged(found: Outcome, reference: np.ndarray, *, refuse: bool, anew: bool) -
     return f"FAILED with {found.code}: {found.said[-300:]}", False
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.kill_fits")
-    parser.add_argument("kills", type=int, nargs="?", default=100, help="default: 100")
-    parser.add_argument("--seed", type=int, default=0)
-    chosen = parser.parse_args(arguments)
-    rng = np.random.default_rng(chosen.seed)
+def run(kills: int = 100, seed: int = 0) -> None:
+    """Kill so many fits; any that does not end as it should ends this with exit code 1."""
+    rng = np.random.default_rng(seed)
     world, other = (rp.simulate.make_world(N, M, contamination=0.1, attack="leverage", seed=seed) for seed in (1, 2))
     counts: Counter[str] = Counter()
-    kills = bad = too_late = 0
+    made = bad = too_late = 0
     recalled: list[int] = []
     with tempfile.TemporaryDirectory(prefix="robustphase-kill-") as place:
         folder = Path(place)
@@ -177,31 +174,31 @@ def main(arguments: list[str]) -> int:
         reference = fits.finish("straight")
         assert reference.code == 0, reference.said
         usual = _passes_of_a_whole_fit(world)
-        while kills < chosen.kills:
+        while made < kills:
             clear("run")
             if not fits.kill("run", int(rng.integers(usual)), float(rng.uniform(0, LONGEST_WAIT))):
                 too_late += 1
                 continue
             begun = (folder / "run.checkpoint" / "problem.json").exists()
-            done = change(folder, CHANGES[kills % len(CHANGES)], rng)
+            done = change(folder, CHANGES[made % len(CHANGES)], rng)
             changed = done in ("a row", "a response")
             found = fits.finish("run")
             outcome, right = judged(found, reference.signal, refuse=changed and begun, anew=changed and not begun)
-            kills += 1
+            made += 1
             bad += not right
             counts[f"{done}: {outcome}"] += 1
             if found.code == 0:
                 recalled.append(found.recalled)
             if changed:
                 restore(world)
-    print(f"{kills} kills inside of fits of {usual} passes; {too_late} fits were done before they could be killed")
+    print(f"{made} kills inside of fits of {usual} passes; {too_late} fits were done before they could be killed")
     for line, count in sorted(counts.items()):
         print(f"{count:4d}  {line}")
-    print(
-        f"passes that needed no work, in those that went on: {np.mean(recalled):.0f} on average, {max(recalled)} at most"
-    )
-    print("same bits, or refused, every time" if not bad else f"{bad} did not end as they should")
-    return 1 if bad else 0
+    if recalled:
+        print(f"passes that needed no work after a kill: {np.mean(recalled):.0f} on average, {max(recalled)} at most")
+    if bad:
+        raise SystemExit(f"{bad} did not end as they should")
+    print("same bits, or refused, every time")
 
 
 def _passes_of_a_whole_fit(world: rp.simulate.World) -> int:
@@ -210,5 +207,12 @@ def _passes_of_a_whole_fit(world: rp.simulate.World) -> int:
     return rows.passes
 
 
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.kill_fits")
+    parser.add_argument("kills", type=int, nargs="?", default=100, help="default: 100")
+    parser.add_argument("--seed", type=int, default=0)
+    run(**vars(parser.parse_args(arguments)))
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])

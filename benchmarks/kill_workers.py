@@ -189,13 +189,10 @@ def nobody_left(rng: np.random.Generator) -> Counter[str]:
     return Counter({f"{'LATE ' if late else ''}{found.what} ({found.seconds:.0f} s)": 1})
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.kill_workers")
-    parser.add_argument("kills", type=int, nargs="?", default=100, help="fits with a kill (default: 100)")
-    parser.add_argument("--seed", type=int, default=0)
-    chosen = parser.parse_args(arguments)
-    rng, bad = np.random.default_rng(chosen.seed), 0
-    for direct, count in ((None, -(-chosen.kills // 2)), (False, chosen.kills // 2)):
+def run(kills: int = 100, seed: int = 0) -> None:
+    """Kill workers in so many fits; any that does not end as it should ends this with exit code 1."""
+    rng, bad = np.random.default_rng(seed), 0
+    for direct, count in ((None, -(-kills // 2)), (False, kills // 2)):
         left = count
         while left:
             counts = session(min(left, MOST_KILLS), rng, direct)
@@ -205,9 +202,17 @@ def main(arguments: list[str]) -> int:
     last = nobody_left(rng)
     print(f"nobody left: {dict(last)}")
     bad += not all(text.startswith(CLEAR) for text in last)
-    print("every fit ended right" if not bad else f"{bad} fits did not end right")
-    return 1 if bad else 0
+    if bad:
+        raise SystemExit(f"{bad} fits did not end right")
+    print("every fit ended right")
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.kill_workers")
+    parser.add_argument("kills", type=int, nargs="?", default=100, help="fits with a kill (default: 100)")
+    parser.add_argument("--seed", type=int, default=0)
+    run(**vars(parser.parse_args(arguments)))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])
