@@ -26,8 +26,7 @@ ENGINE: Rooms = (
     "!recover/certificate.py",
     "!recover/determinacy.py",
     "!recover/drift.py",
-    "!recover/model_check.py",
-    "!recover/model_figures.py",
+    "!recover/model",
     "!recover/rival_signal.py",
 )
 _ESTIMATOR: Rooms = (

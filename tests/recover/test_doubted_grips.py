@@ -54,7 +54,7 @@ def test_nothing_is_learned_where_next_to_nothing_is_doubted():
     assert not worth_learning(fit, readings)
 
 
-@pytest.mark.filterwarnings("ignore::robustphase.recover.model_check.ModelWarning")
+@pytest.mark.filterwarnings("ignore::robustphase.recover.model.ModelWarning")
 def test_an_attack_on_gradients_loses_by_what_the_doubts_show():
     learned, without = [], []
     for seed in range(3):
