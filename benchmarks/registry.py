@@ -363,6 +363,17 @@ _ALL = (
         _pages("dask_overhead"),
         cores="alone",
     ),
+    # What may go wrong: `make nightly`. They write no pages and end with code 1 if anything does.
+    Benchmark(
+        "fuzz_files",
+        "Does any damaged file or checkpoint hang, crash, raise what it should not, or change an answer in silence?",
+        10,
+        ("rows", "files", *FIT),
+    ),
+    Benchmark("kill_fits", "Do fits that are killed go on to the same bits, or refuse other data?", 3, ("files", *FIT)),
+    Benchmark(
+        "kill_workers", "Do fits end right whose workers are killed?", 15, ("rows/*", "rows/dask", *SIGNAL), cores=2
+    ),
 )
 BENCHMARKS: Mapping[str, Benchmark] = {one.name: one for one in _ALL}
 #: What `python -m benchmarks` runs when nothing is named.

@@ -120,3 +120,19 @@ def test_the_source_archive_lists_everything_that_the_repository_has_at_its_top(
     }
     assert wanted <= listed
     assert not [name for name in listed if not (root / name).exists()]
+
+
+def test_every_pin_has_a_hash_and_the_set_up_asks_for_it():
+    root = Path(__file__).parents[1]
+    pins = (root / "constraints.txt").read_text("utf-8").replace("\\\n", " ").splitlines()
+    pins = [pin for pin in pins if pin.strip() and not pin.startswith("#")]
+    assert len(pins) > 20
+    for pin in pins:
+        assert re.fullmatch(r"[\w.-]+==\S+( +--hash=sha256:[0-9a-f]{64})+", pin), pin[:60]
+    makefile = (root / "Makefile").read_text("utf-8")
+    installs = [line for line in makefile.splitlines() if line.startswith(("HASHED", "\t$(PIP) install"))]
+    fetching = [
+        line for line in installs if "--no-index" not in line and "--upgrade pip" not in line and "[all]" not in line
+    ]
+    assert fetching
+    assert all("--require-hashes" in line for line in fetching)

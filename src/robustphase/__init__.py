@@ -8,10 +8,16 @@ Every public name is loaded when it is first asked for (SPEC 1): ``import robust
 wants the closed forms does not wait for scikit-learn.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
+from importlib import import_module
+
+TYPE_CHECKING = (
+    False  # That of typing, without its import, during which Ctrl-C in the command line would be a traceback.
+)
 if TYPE_CHECKING:
+    import typing
+
     from robustphase import baselines, experiments, files, paper, plot, population, report, rows, simulate, testing
     from robustphase.estimator import RobustPhaseRetrieval
     from robustphase.experiments import plan
@@ -82,7 +88,7 @@ _ROOMS = frozenset(
 )
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> typing.Any:
     if name in _MODULES or name in _ROOMS:
         return import_module(f"robustphase.{name}")
     if name in _HOMES:

@@ -31,6 +31,8 @@ AT_FDCWD, RENAME_EXCHANGE = -100, 2
 #: Open what is there without following a link or waiting for the other end of a pipe; Windows has neither flag.
 _AS_IT_IS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{12}\.tmp", re.DOTALL)
+#: How the system says that a disk, or what somebody may have of it, is full.
+FULL = (errno.ENOSPC, errno.EDQUOT)
 #: Long names are cut: with our ending a legal one could become illegal.
 _LONGEST_NAME = 100
 #: Seconds without a write after which a temporary file is a leftover: whoever writes one writes all the time.
@@ -82,6 +84,11 @@ def replacing(path: str | os.PathLike[str], *, follow: bool = True, folder: bool
         else:
             os.replace(temporary, target)
         _flush_folder(target.parent)
+    except OSError as error:
+        if error.errno in FULL and error.filename in (None, os.fspath(temporary)):
+            # The system does not say which file had no room, or names one that nobody knows.
+            raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
+        raise
     finally:
         if temporary.is_dir():
             shutil.rmtree(temporary, ignore_errors=True)

@@ -61,6 +61,38 @@ def test_a_fit_that_is_interrupted_says_so_and_leaves_nothing(tmp_path, data, se
     assert [path.name for path in tmp_path.iterdir()] == ["data.npz"]
 
 
+#: The console script, and a Ctrl-C in the moment when a module is looked for.
+WHILE_IMPORTING = """
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+from robustphase.cli import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["click", "robustphase.cli.app", "rich.console", "numpy", "scipy.linalg", "robustphase.cli.fit"]
+)
+def test_an_interruption_during_the_imports_is_no_traceback(tmp_path, module):
+    process = start(WHILE_IMPORTING.format(module=module), "fit", "data.npz", cwd=tmp_path)
+    told, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert (told, said.strip()) == ("", "interrupted; nothing was written")
+
+
+def test_nothing_that_takes_time_is_imported_before_interruptions_are_heard(tmp_path):
+    """A console script imports the front door outside of any function."""
+    program = "import sys; before = set(sys.modules); import robustphase.cli; print(*set(sys.modules) - before)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    ours = {"robustphase", "robustphase.cli", "robustphase.cli.exit_codes"}
+    others = {name.partition(".")[0] for name in set(done.stdout.split()) - ours}
+    assert others <= {"importlib", "__future__", "warnings"}
+
+
 WHILE_WRITING = """
 import os, sys, signal
 from robustphase.cli import main

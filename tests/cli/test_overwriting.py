@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 
 import numpy as np
 import pytest
 
+import robustphase.cli.demo as demo_module
 from robustphase.files import save_samples
 
 
@@ -86,3 +88,109 @@ def test_leftovers_of_killed_runs_are_swept_but_not_those_of_running_ones(run, t
     assert not old.exists()
     assert new.exists()
     assert mine.exists()
+
+
+def test_a_run_that_goes_on_writes_over_nothing_but_its_own(run, tmp_path, data):
+    """A checkpoint says that a run was cut off, not that every file is one of its outputs."""
+    (tmp_path / "precious.npz").write_bytes(b"mine")
+    os.utime(tmp_path / "precious.npz", (time.time() - 60,) * 2)
+    asked = ("fit", data, "--noise-mean", "unknown", "--checkpoint", "kept", "--resume", "--keep-checkpoint")
+    run(*asked, "--out", "first.npz")
+    said = run(*asked, "--out", "precious.npz", code=1).output
+    assert "precious.npz exists already" in said
+    assert (tmp_path / "precious.npz").read_bytes() == b"mine"
+    run(*asked, "--out", "first.npz")
+
+
+@pytest.mark.parametrize("option", ["--out", "--flagged"])
+def test_report_leaves_existing_files_alone(run, tmp_path, data, option):
+    run("fit", data, "--noise-mean", "unknown", "--out", "result.npz")
+    (tmp_path / "precious").write_bytes(b"mine")
+    asked = ("report", "result.npz", option, "precious")
+    assert "exists already" in run(*asked, code=1).output
+    assert (tmp_path / "precious").read_bytes() == b"mine"
+    run(*asked, "--overwrite")
+    assert (tmp_path / "precious").read_bytes() != b"mine"
+
+
+COMPARISON = ("compare", "--methods", "wirtinger_flow", "--attacks", "none", "--n", 5, "--m", 100, "--seeds", 1)
+SEARCH = ("attack", "--method", "wirtinger_flow", "--n", 5, "--m", 100, "--budget", 6, "--confirm", 1, "--workers", 1)
+CLAIM = ("reproduce", "Lemma 2.1, smoothness", "--quick", "--workers", 1)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        (*COMPARISON, "--table", "precious.md"),
+        (*COMPARISON, "--out", "precious.parquet"),
+        (*SEARCH, "--report", "precious.md"),
+        (*CLAIM, "--page", "precious.md"),
+    ],
+    ids=["compare --table", "compare --out", "attack --report", "reproduce --page"],
+)
+def test_experiments_leave_existing_files_alone(run, tmp_path, asked):
+    precious = tmp_path / asked[-1]
+    if precious.suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    precious.write_bytes(b"mine")
+    assert "exists already" in run(*asked, code=1).output
+    assert contents(tmp_path) == {precious.relative_to(tmp_path): b"mine"}
+    run(*asked, "--overwrite")
+    assert precious.read_bytes() != b"mine"
+
+
+@pytest.mark.parametrize(
+    "asked", [(*COMPARISON, "--out", "mine.csv"), (*SEARCH, "--store", "mine.json")], ids=["compare", "attack"]
+)
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_is_continued_is_never_written_over(run, tmp_path, asked, overwrite):
+    """Days of runs must not be lost to an option that was meant for the table beside them."""
+    (tmp_path / asked[-1]).write_bytes(b"1,2,3\n")
+    assert "was left as it is" in run(*asked, *(["--overwrite"] if overwrite else []), code=1).output
+    assert (tmp_path / asked[-1]).read_bytes() == b"1,2,3\n"
+    (tmp_path / asked[-1]).unlink()
+    run(*asked)
+    made = (tmp_path / asked[-1]).read_bytes()
+    run(*asked)
+    assert (tmp_path / asked[-1]).read_bytes() == made
+
+
+def test_reproduce_adds_to_verdicts_or_leaves_them_alone(run, tmp_path):
+    run(*CLAIM, "--folder", "kept")
+    before = contents(tmp_path)
+    other = ("reproduce", "Lemma 2.1, strong convexity", "--quick", "--workers", 1, "--folder", "kept")
+    said = run(*other, code=1).output
+    assert "holds verdicts already" in said
+    assert "--resume" in said
+    assert contents(tmp_path) == before
+    run(*other, "--resume")
+    assert set(before) < set(contents(tmp_path))
+    kept = json.loads((tmp_path / "kept" / "verdicts-quick.json").read_text())["verdicts"]
+    assert len(kept) == 2
+    run(*other, "--overwrite")
+    kept = json.loads((tmp_path / "kept" / "verdicts-quick.json").read_text())["verdicts"]
+    assert [verdict["part"] for verdict in kept] == ["strong convexity"]
+
+
+@pytest.mark.parametrize("options", [(), ("--resume",)])
+def test_reproduce_leaves_files_alone_that_have_the_names_of_its_own(run, tmp_path, options):
+    (tmp_path / "kept").mkdir()
+    for name, said in (("lemma-2-1-smoothness.svg", "exists already"), ("verdicts-quick.json", "verdicts")):
+        (tmp_path / "kept" / name).write_bytes(b"mine")
+        assert said in run(*CLAIM, "--folder", "kept", *options, code=1).output
+        assert (tmp_path / "kept" / name).read_bytes() == b"mine"
+        (tmp_path / "kept" / name).unlink()
+    assert "name the same file" in run(*CLAIM, "--folder", "kept", "--page", "kept/verdicts-quick.json", code=2).output
+
+
+def test_the_demo_writes_over_its_own_report_alone(run, tmp_path, monkeypatch):
+    page = tmp_path / "robustphase-demo.html"
+    page.write_bytes(b"mine")
+    assert "exists already" in run("demo", code=1).output
+    assert page.read_bytes() == b"mine"
+    monkeypatch.setattr(demo_module, "RIVALS", {})
+    run("demo", "--overwrite")
+    assert page.read_bytes() != b"mine"
+    page.write_bytes(page.read_bytes() + b"<!-- old -->")
+    run("demo")
+    assert not page.read_bytes().endswith(b"<!-- old -->")

@@ -398,3 +398,68 @@ def test_the_notes_of_an_hdf5_file_come_from_the_child(tmp_path, samples):
     save_samples(tmp_path / "x.h5", *samples, note="kept")
     with open_samples(tmp_path / "x.h5") as opened:
         assert opened.metadata == {"note": "kept"}
+
+
+LONG = "x" * 6000
+
+
+def long_npy(folder: Path, A, y) -> tuple[Path, Path]:
+    np.save(folder / "A.npy", np.zeros(A.shape, [(LONG, "f8")]))
+    np.save(folder / "y.npy", y)
+    return folder / "A.npy", folder / "y.npy"
+
+
+def long_npz_names(folder: Path, A, y) -> tuple[Path, None]:
+    np.savez(folder / "x.npz", **{f"{number}{LONG[:200]}": A for number in range(50)})
+    return folder / "x.npz", None
+
+
+def long_hdf5_names(folder: Path, A, y) -> tuple[Path, None]:
+    with pytest.importorskip("h5py").File(folder / "x.h5", "w") as file:
+        for number in range(30):
+            file[f"{number}{LONG}"] = A
+    return folder / "x.h5", None
+
+
+def long_hdf5_type(folder: Path, A, y) -> tuple[Path, None]:
+    with pytest.importorskip("h5py").File(folder / "x.h5", "w") as file:
+        file["A"], file["y"] = np.zeros(A.shape, [(LONG, "f8")]), y
+    return folder / "x.h5", None
+
+
+def long_zarr_codec(folder: Path, A, y) -> tuple[Path, None]:
+    pytest.importorskip("zarr")
+    save_samples(folder / "x.zarr", A, y)
+    described = folder / "x.zarr" / "A" / "zarr.json"
+    described.write_text(json.dumps(json.loads(described.read_text()) | {"codecs": [{"name": LONG}]}))
+    return folder / "x.zarr", None
+
+
+def long_parquet_names(folder: Path, A, y) -> tuple[Path, None]:
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet").write_table(
+        pyarrow.table({f"{number}{LONG}": y for number in range(30)}), folder / "x.parquet"
+    )
+    return folder / "x.parquet", None
+
+
+def long_csv_names(folder: Path, A, y) -> tuple[Path, None]:
+    (folder / "x.csv").write_text(f"1{LONG},2{LONG}\n1,2\n")
+    return folder / "x.csv", None
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        long_npy,
+        long_npz_names,
+        long_hdf5_names,
+        long_hdf5_type,
+        long_zarr_codec,
+        long_parquet_names,
+        long_csv_names,
+    ],
+)
+def test_an_error_quotes_a_long_name_or_type_in_part(tmp_path, samples, make):
+    said = refusal(*make(tmp_path, *samples))
+    assert len(said) < 1000 + len(str(tmp_path))

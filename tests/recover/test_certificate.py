@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -188,3 +190,15 @@ def test_a_signal_of_zero_does_not_divide_by_zero():
     certificates = certify(answers_of(world, np.zeros(10)))
     assert_allclose(certificates.signals, 0)
     assert certificates.radii[0] == 0 or certificates.radii[0] > CERTIFICATE.rounding
+
+
+@pytest.mark.parametrize("noise", ["student", "gaussian"])
+def test_halved_rows_among_few_unknowns_are_never_certified_below_their_error(noise):
+    """Answers are wrong there as a rule, so none may be vouched for."""
+    for seed in range(3):
+        world = make_world(20, 4000, contamination=0.3, attack="shrunk_rows", noise=noise, seed=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            model = RobustPhaseRetrieval(0.3).fit(world.A, world.y)
+        error = distance(model.signal_, world.truth, relative=True)
+        assert error < model.certificate_, f"seed {seed}"

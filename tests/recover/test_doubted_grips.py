@@ -64,3 +64,12 @@ def test_an_attack_on_gradients_loses_by_what_the_doubts_show():
         with varied(GRIPS, rounds=0):
             without.append(distance(model.fit(world.A, world.y).signal_, world.truth))
     assert np.median(learned) < 0.9 * np.median(without)
+
+
+def test_no_more_directions_are_sought_than_there_are_unknowns():
+    for n in (1, 2):
+        world = make_counts(n, 400, contamination=0.1, attack="huge", seed=n)
+        problem, readings, fit = judged_at_the_truth(world)
+        sizes = doubted_grips(problem, fit, readings, 4)
+        assert sizes.shape == (400, 1)
+        assert np.isfinite(sizes).all(), f"n = {n}"

@@ -15,8 +15,12 @@ Only :func:`main` works without the ``cli`` extra: it says how to install it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from importlib.util import find_spec
+
+from robustphase.cli.exit_codes import INTERRUPTED
+
+TYPE_CHECKING = False  # That of typing, without its import: see `main`.
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["main"]
 
@@ -26,6 +30,9 @@ NEEDED = ("click", "rich")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
+
+    All that takes time to import is imported in here, so that Ctrl-C is an interruption from the first moment on and no
+    traceback.
 
     Parameters
     ----------
@@ -38,19 +45,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 done and converged, 3 finished without converging, 4 finished but the data contradict the model, 2 bad usage, 1 any
         other error, 130 interrupted.
     """
-    missing = [name for name in NEEDED if not _installed(name)]
-    if missing:
-        print(
-            f"error: the command line needs {' and '.join(missing)}; install it with: pip install 'robustphase[cli]'",
-            file=sys.stderr,
-        )
-        return 1
-    from robustphase.cli.app import run
+    try:
+        missing = [name for name in NEEDED if not _installed(name)]
+        if missing:
+            print(
+                f"error: the command line needs {' and '.join(missing)}; install it with: pip install 'robustphase[cli]'",
+                file=sys.stderr,
+            )
+            return 1
+        from robustphase.cli.app import run
 
-    return run(arguments)
+        return run(arguments)
+    except KeyboardInterrupt:  # While the rest was imported: commands answer for themselves.
+        print("interrupted; nothing was written", file=sys.stderr)
+        return INTERRUPTED
 
 
 def _installed(name: str) -> bool:
+    from importlib.util import find_spec
+
     try:
         return find_spec(name) is not None
     except (ImportError, ValueError):

@@ -6,7 +6,7 @@ in groups. The group loads a command when it is asked for.
 
 from __future__ import annotations
 
-import errno
+import os
 import re
 import shlex
 import signal
@@ -23,6 +23,8 @@ from typing import Any, TextIO, TypeVar
 import click
 
 import robustphase as rp
+from robustphase.atomic import FULL
+from robustphase.cli.exit_codes import INTERRUPTED, TERMINATED
 from robustphase.cli.outputs import written
 from robustphase.cli.terminal import one_line, screen, shown
 
@@ -37,12 +39,6 @@ COMMANDS = {
     "reproduce": "Check the paper's claims, one experiment per statement.",
     "plan": "Say how many samples are needed, and what error to expect.",
 }
-#: Finished, but the answer did not settle.
-UNSETTLED = 3
-#: Finished, but the data contradict the model, so the answer is in doubt.
-MODEL_FAILS = 4
-#: Stopped by Ctrl-C, and by a request to terminate: 128 plus the signal's number, as shells have it.
-INTERRUPTED, TERMINATED = 130, 143
 
 #: Options that every command has.
 GENERAL = ("quiet", "debug")
@@ -234,7 +230,7 @@ def sentence(error: BaseException) -> str:
         return f"not enough memory. {one_line(str(error))}".strip()
     if isinstance(error, OSError) and error.strerror:
         where = "" if error.filename is None else f" {shown(error.filename)}"
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in FULL and (where or error.strerror == os.strerror(error.errno)):
             return f"no space left on the disk while writing{where or ' the output'}."
         return f"cannot use{where}: {error.strerror}." if where else f"{error.strerror}."
     text = one_line(str(error))

@@ -17,7 +17,7 @@ from robustphase.cli.app import (
     world_noise,
     world_size,
 )
-from robustphase.cli.outputs import check_distinct, check_writable, note_written, replacing
+from robustphase.cli.outputs import check_distinct, check_outputs, check_writable, note_written, replacing
 from robustphase.cli.terminal import Screen, screen, shown
 from robustphase.cli.values import NOISES, Level, Name
 from robustphase.experiments import RedTeamInterrupted, RedTeamResult
@@ -95,17 +95,26 @@ robustphase attack --method median_reshaped_wirtinger_flow --n 20 --m 1000 --bud
     type=click.Path(path_type=Path),
     help="Write the worst attacks in Markdown, with the lines that make the worst one again.",
 )
+@option(
+    OUTPUT,
+    "--overwrite",
+    is_flag=True,
+    show_default=False,
+    help="Write over a report that is there already. What --store names is continued, never written over.",
+)
 @general_options
-def attack(method: str, store: Path | None, report: Path | None, quiet: bool, debug: bool, **settings: Any) -> None:
+def attack(
+    method: str, store: Path | None, report: Path | None, overwrite: bool, quiet: bool, debug: bool, **settings: Any
+) -> None:
     """Search for the attack that hurts a method most.
 
     Many attacks are tried on simulated data, each changing what it rewrites and how, and the search learns from those under which
     the method erred most. Errors are relative to the signal: 0.1 is good, 1 is lost. The last line says what no method avoids.
     """
     check_distinct(**{"--store": store, "--report": report})
-    for path in (store, report):
-        if path is not None:
-            check_writable(path)
+    if store is not None:
+        check_writable(store)
+    check_outputs(report, overwrite=overwrite)
     if settings["budget"] < 2 * settings["seeds_per_attack"]:
         raise click.UsageError(
             f"--budget must be at least {2 * settings['seeds_per_attack']}, twice --seeds-per-attack."

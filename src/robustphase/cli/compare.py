@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from robustphase.cli.app import COUNT, as_command, as_request, general_options, option, workers, world_noise, world_size
-from robustphase.cli.outputs import check_distinct, check_writable, note_written, replacing
+from robustphase.cli.outputs import check_distinct, check_outputs, check_writable, note_written, replacing
 from robustphase.cli.terminal import Screen, screen, shown
 from robustphase.cli.values import ATTACKS, NOISES, Level, Listed, Name
 from robustphase.experiments import Comparison, ComparisonInterrupted
@@ -33,6 +33,7 @@ class ComparisonRequest:
     noises: tuple[str, ...]
     out: Path | None
     table: Path | None
+    overwrite: bool
     settings: dict[str, Any]
 
     @property
@@ -41,13 +42,16 @@ class ComparisonRequest:
         return self.out if self.out is not None and self.out.suffix == ".csv" else None
 
     def check_outputs(self) -> None:
-        """Refuse files of no known form, one for two things, or where nothing can be written."""
+        """Refuse files of no known form, one for two things, what is there already, or where nothing can be written.
+
+        Runs in a .csv are continued and never written over: the comparison refuses a file that it cannot continue.
+        """
         if self.out is not None and self.out.suffix not in (".csv", ".parquet"):
             raise click.UsageError(f"--out must end in .csv or .parquet; {shown(self.out.name)} does not.")
         check_distinct(**{"--out": self.out, "--table": self.table})
-        for path in (self.out, self.table):
-            if path is not None:
-                check_writable(path)
+        if self.runs is not None:
+            check_writable(self.runs)
+        check_outputs(None if self.runs is not None else self.out, self.table, overwrite=self.overwrite)
 
 
 @as_command(
@@ -97,6 +101,13 @@ robustphase compare --methods all --attacks all --out runs.csv --table table.md
     metavar="TABLE.md",
     type=click.Path(path_type=Path),
     help="Write the summary, and who survives which attack, in Markdown.",
+)
+@option(
+    OUTPUT,
+    "--overwrite",
+    is_flag=True,
+    show_default=False,
+    help="Write over a table or .parquet file that is there already. Runs in a .csv are continued, never written over.",
 )
 @general_options
 def compare(**options: Any) -> None:

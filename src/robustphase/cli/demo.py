@@ -15,15 +15,18 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 import robustphase as rp
-from robustphase.cli.app import UNSETTLED, as_command, command_line, general_options, option
+from robustphase.cli.app import as_command, command_line, general_options, option
 from robustphase.cli.demo_data import BACKGROUND, CONTAMINATION, SIDE, forged_world, grin, unit
-from robustphase.cli.outputs import check_writable, note_written
+from robustphase.cli.exit_codes import UNSETTLED
+from robustphase.cli.outputs import check_outputs, note_written
 from robustphase.cli.terminal import Screen, screen, shown, side_by_side
 from robustphase.experiments.oracle import oracle_least_squares
 from robustphase.formatting import number
 from robustphase.report import FitDiagnostics, require_report, write_report
 
 OURS, ORACLE = "robustphase", "oracle"
+#: How the data are called in the report, by which an earlier one is known.
+DATA_NAME = "the demo of robustphase"
 #: The rivals, and where a limit keeps the demo short: on clean data of this size SciPy needs 20 evaluations,
 #: not 30; on a variant of this forgery it settled after 168, no nearer to the truth.
 RIVALS: dict[str, dict[str, Any]] = {
@@ -66,9 +69,16 @@ class Outcome:
     default=Path("robustphase-demo.html"),
     help="Where the report goes.",
 )
+@option(
+    "Output",
+    "--overwrite",
+    is_flag=True,
+    show_default=False,
+    help="Write over any file that is there already. A report of the demo is written again without it.",
+)
 @option("Data", "--seed", type=click.IntRange(min=0), metavar="SEED", default=0, help="Other data of the same kind.")
 @general_options
-def demo(report: Path, seed: int, quiet: bool, debug: bool) -> None:
+def demo(report: Path, overwrite: bool, seed: int, quiet: bool, debug: bool) -> None:
     """Recover a picture from data of which a tenth is bad, and write a report.
 
     The picture is measured without phase, with heavy-tailed noise and an unknown background. An adversary then rewrites a
@@ -76,7 +86,7 @@ def demo(report: Path, seed: int, quiet: bool, debug: bool) -> None:
     baselines see the same data; the last row is least squares told which samples are clean.
     """
     require_report()
-    check_writable(report)
+    check_outputs(report, overwrite=overwrite or _made_by_the_demo(report))
     see = screen()
     world = forged_world(seed)
     _explain(see, world)
@@ -94,7 +104,7 @@ def demo(report: Path, seed: int, quiet: bool, debug: bool) -> None:
         model,
         world.A,
         world.y,
-        data_name=f"the demo of robustphase: a boat in {SIDE} x {SIDE} pixels, {CONTAMINATION:.0%} of the samples forged",
+        data_name=f"{DATA_NAME}: a boat in {SIDE} x {SIDE} pixels, {CONTAMINATION:.0%} of the samples forged",
         command=command_line(),
         truth=truth,
         image_shape=(SIDE, SIDE),
@@ -104,6 +114,14 @@ def demo(report: Path, seed: int, quiet: bool, debug: bool) -> None:
     see.say(f"report: {shown(report.resolve())}")
     if not model.converged_:
         click.get_current_context().exit(UNSETTLED)
+
+
+def _made_by_the_demo(path: Path) -> bool:
+    """Whether a file is a report of the demo: what it made itself, it may make anew."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return f"<title>robustphase: {DATA_NAME}".encode() in file.read(4096)
 
 
 def _explain(see: Screen, world: rp.simulate.World) -> None:

@@ -14,7 +14,8 @@ import numpy as np
 
 import robustphase as rp
 from robustphase.atomic import STALE, sweep_leftovers
-from robustphase.cli.app import MODEL_FAILS, UNSETTLED, as_command, as_request, command_line, general_options, option
+from robustphase.cli.app import as_command, as_request, command_line, general_options, option
+from robustphase.cli.exit_codes import MODEL_FAILS, UNSETTLED
 from robustphase.cli.fit_outputs import keep_report, keep_result, write_flagged
 from robustphase.cli.fit_request import FitRequest, read_labels
 from robustphase.cli.fit_summary import facts_of_many, facts_of_one, model_checks

@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 import robustphase as rp
-from robustphase.cli.outputs import check_distinct, check_new, check_outside, check_writable
+from robustphase.cli.outputs import check_distinct, check_outputs, check_outside
 from robustphase.cli.terminal import shown
 from robustphase.files import DataError, StoredSamples, read_values
 from robustphase.files.checkpoint import PROBLEM
@@ -79,13 +79,17 @@ class FitRequest:
         if self.report is not None:
             require_report()  # before the hours of a fit, not after them
         for path in (self.result, self.report, self.flagged):
-            if path is not None:
-                check_writable(path)
-                check_new(path, overwrite=self.overwrite or self._goes_on())
+            check_outputs(path, overwrite=self.overwrite or self._is_own(path))
 
-    def _goes_on(self) -> bool:
-        """Whether an earlier run of this command was cut off: what it has written is its own, and is written again."""
-        return self.resume and self.folder is not None and (self.folder / PROBLEM).is_file()
+    def _is_own(self, path: Path | None) -> bool:
+        """Whether an earlier run of this command was cut off after it had written a file: that is written again.
+
+        It can only have been written after the checkpoint was begun, so an older file is somebody else's.
+        """
+        if path is None or not self.resume or self.folder is None:
+            return False
+        begun = self.folder / PROBLEM
+        return begun.is_file() and path.is_file() and path.stat().st_mtime_ns >= begun.stat().st_mtime_ns
 
     def responses_of(self, samples: StoredSamples) -> np.ndarray[Any, Any]:
         """The responses to fit: all, or one column of them."""

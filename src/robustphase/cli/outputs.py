@@ -74,6 +74,14 @@ def check_new(path: Path, *, overwrite: bool) -> None:
         )
 
 
+def check_outputs(*paths: Path | None, overwrite: bool) -> None:
+    """Refuse files to which nothing can be written, or that are there already and may not be written over."""
+    for path in paths:
+        if path is not None:
+            check_writable(path)
+            check_new(path, overwrite=overwrite)
+
+
 def check_outside(data: Path | None, **paths: Path | None) -> None:
     """Refuse outputs inside a data set that is a folder, of which they would become or replace a part."""
     if data is None or not data.is_dir():

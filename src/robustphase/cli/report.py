@@ -10,7 +10,7 @@ import click
 
 from robustphase.cli.app import as_command, as_request, general_options, option
 from robustphase.cli.fit_outputs import write_flagged
-from robustphase.cli.outputs import check_distinct, check_new, check_writable, note_written
+from robustphase.cli.outputs import check_distinct, check_outputs, note_written
 from robustphase.cli.terminal import screen, shown
 from robustphase.cli.values import DetectorShape, ImageShape
 from robustphase.report import FitDiagnostics, ManyDiagnostics, load_result, write_report
@@ -37,10 +37,7 @@ class ReportRequest:
     def check_outputs(self) -> None:
         """Refuse to write over the result or twice to one place, or where nothing can be written."""
         check_distinct(**{"RESULT": self.result, "--out": self.page, "--flagged": self.flagged})
-        for path in (self.page, self.flagged):
-            if path is not None:
-                check_writable(path)
-                check_new(path, overwrite=self.overwrite)
+        check_outputs(self.page, self.flagged, overwrite=self.overwrite)
 
 
 @as_command("report", example="robustphase report result.npz --out report.html --flagged bad.csv")

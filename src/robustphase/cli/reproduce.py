@@ -13,11 +13,12 @@ import click
 import numpy as np
 
 from robustphase.cli.app import as_command, as_request, general_options, option, workers
-from robustphase.cli.outputs import check_writable, replacing
+from robustphase.cli.outputs import OutputError, check_distinct, check_new, check_outputs, check_writable, replacing
 from robustphase.cli.terminal import Screen, screen, shown
 from robustphase.experiments.reproduce import CLAIMS, ReproductionInterrupted, Verdict, write_page
 from robustphase.experiments.reproduce import reproduce as run_claims
-from robustphase.experiments.reproduce.run import choose
+from robustphase.experiments.reproduce.run import choose, places
+from robustphase.experiments.reproduce.verdict import Experiment
 from robustphase.report import Series, line_chart, standalone_svg
 
 WHAT, OUTPUT = "What to run", "Output"
@@ -37,17 +38,35 @@ class ReproductionRequest:
     resume: bool
     folder: Path | None
     page: Path | None
+    overwrite: bool
 
     def check_usage(self) -> None:
-        """Refuse claims that there are not, options that do not go together, and places where nothing can be written."""
+        """Refuse claims that there are not, options that do not go together, and what cannot or must not be written."""
         if self.resume and self.folder is None:
             raise click.UsageError("--resume needs the --folder that the verdicts are in.")
         try:
-            choose(self.claims or None, quick=self.quick)
+            chosen = choose(self.claims or None, quick=self.quick)
         except ValueError as error:
             raise click.UsageError(str(error)) from error
-        if self.page is not None:
-            check_writable(self.page)
+        check_outputs(self.page, overwrite=self.overwrite)
+        if self.folder is not None:
+            self._check_folder(self.folder, chosen)
+
+    def _check_folder(self, folder: Path, chosen: Sequence[Experiment]) -> None:
+        """Refuse to write over verdicts that are not continued, and over drawings that no verdicts tell of."""
+        verdicts, *drawings = places(folder, chosen, quick=self.quick)
+        for path in (verdicts, *drawings):
+            check_distinct(**{"--page": self.page, "--folder": path})
+        if not verdicts.exists():
+            for path in drawings:
+                check_new(path, overwrite=self.overwrite)
+            return
+        check_writable(verdicts)
+        if not self.resume and not self.overwrite:
+            raise OutputError(
+                f"{shown(verdicts)} holds verdicts already and is left as it is. Add --resume to take them over, choose another "
+                "folder, or add --overwrite."
+            )
 
 
 @as_command(
@@ -82,6 +101,13 @@ robustphase reproduce "Theorem 3.1" "Lemma 2.1" --folder reproduced
     metavar="PAGE.md",
     type=click.Path(path_type=Path),
     help="Write the verdicts as a table in Markdown.",
+)
+@option(
+    OUTPUT,
+    "--overwrite",
+    is_flag=True,
+    show_default=False,
+    help="Write over a page, and over verdicts and figures in --folder, that are there already.",
 )
 @general_options
 def reproduce(**options: Any) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import robustphase as rp
 from robustphase.atomic import sweep_leftovers
 from robustphase.cli.app import as_command, as_request, command_line, general_options, option
-from robustphase.cli.outputs import check_distinct, check_new, check_writable, note_written, replacing
+from robustphase.cli.outputs import check_distinct, check_outputs, note_written, replacing
 from robustphase.cli.terminal import screen, shown
 from robustphase.cli.values import ATTACKS, NOISES, Level, Name
 from robustphase.files import save_samples
@@ -50,8 +50,7 @@ class SimulationRequest:
         check_distinct(OUT=self.out, **{"--responses": self.responses, "--truth": self.truth})
         for path in (self.out, self.responses, self.truth):
             if path is not None:
-                check_writable(path)
-                check_new(path, overwrite=self.overwrite)
+                check_outputs(path, overwrite=self.overwrite)
                 sweep_leftovers(path)
 
     def world(self) -> rp.simulate.World:

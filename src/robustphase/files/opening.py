@@ -17,7 +17,7 @@ from robustphase.files.responses import TRUTH, Wanted, in_columns, read_notes, r
 from robustphase.formatting import in_bytes
 from robustphase.rows import RowSource
 from robustphase.rows.io.hdf5_probe import NOTES
-from robustphase.rows.io.limits import DataError, MissingNameError, reason
+from robustphase.rows.io.limits import DataError, MissingNameError, reason, shortened
 from robustphase.rows.opening import COVARIATES, RESPONSES, kind_of, open_rows_at
 from robustphase.rows.source import Array
 
@@ -203,7 +203,7 @@ def _naming(option: str, *, avoid: str) -> Iterator[None]:
             raise
         # Tables have their responses in the last column as a rule.
         likely = others[-1 if option == "responses_name" else 0]
-        raise DataError(f'{error} Say which it is, for example {option}="{likely}".') from error
+        raise DataError(f'{error} Say which it is, for example {option}="{shortened(likely)}".') from error
 
 
 __all__ = ["COVARIATES", "RESPONSES", "StoredSamples", "open_samples"]

@@ -15,7 +15,7 @@ from robustphase.rows.io.hdf5 import find_dataset, open_hdf5, read_hdf5_array
 from robustphase.rows.io.hdf5 import name_of as dataset_name
 from robustphase.rows.io.hdf5_probe import NOTES, notes_of
 from robustphase.rows.io.hdf5_stack import number_type, read_matlab_array
-from robustphase.rows.io.limits import DataError, reason
+from robustphase.rows.io.limits import DataError, reason, shortened
 from robustphase.rows.io.matlab import read_mat_array
 from robustphase.rows.io.npy import npz_names, read_npy, read_npy_header, read_npz_array, read_npz_header
 from robustphase.rows.io.parquet import open_parquet, read_parquet_column
@@ -105,7 +105,7 @@ def frame_of(shape: tuple[int, ...], dtype: np.dtype[Any], where: str, wanted: W
     if dtype.kind == "c":
         raise DataError(f"{where} holds complex numbers; responses are squared magnitudes and real: save np.abs(y)**2.")
     if dtype.kind not in "fiub":
-        raise DataError(f"{where} holds entries of type {dtype}; responses must be numbers.")
+        raise DataError(f"{where} holds entries of type {shortened(dtype)}; responses must be numbers.")
     m, last, other_end, turned = wanted
     if shape in ((m,), (m, 1), (1, m)):
         return ()

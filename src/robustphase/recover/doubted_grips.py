@@ -70,10 +70,11 @@ def doubted_grips(problem: Problem, fit: LawFit, readings: Readings, count: int,
     readings : Readings
         What was read, with what the fit took for prone to be bad.
     count : int
-        Number of directions.
+        Number of directions; no more than there are real unknowns are sought.
     seed : int, default=0
         For the first guess.
     """
+    count = min(count, real_unknowns(fit.signals))
     doubts = 1 - fit.judged.clean[:, 0]
     weights = readings.weights[:, 0]
     expected = fit.law.mixing[0] * (1.0 if readings.prone is None else readings.prone[:, 0])

@@ -159,6 +159,11 @@ def choose(claims: str | Iterable[str] | None, *, quick: bool) -> list[Experimen
     ]
 
 
+def places(folder: Path, chosen: Iterable[Experiment], *, quick: bool) -> list[Path]:
+    """The files that these experiments may write to a folder: that of the verdicts first, then the drawings."""
+    return [_verdicts(folder, quick=quick), *(_drawing(folder, experiment.name) for experiment in chosen)]
+
+
 class Store:
     """Verdicts and drawings in a folder.
 
@@ -173,7 +178,7 @@ class Store:
     def __init__(self, folder: Path, *, quick: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
-        self.path = folder / f"verdicts-{'quick' if quick else 'full'}.json"
+        self.path = _verdicts(folder, quick=quick)
 
     def read(self) -> dict[str, Verdict]:
         """Finished verdicts by name; none if there is no file."""
@@ -199,9 +204,17 @@ class Store:
         """Write the drawing of a verdict and say in the verdict where it is."""
         if "figure" not in verdict.data:
             return verdict
-        path = self.folder / f"{slug(verdict.name)}.svg"
+        path = _drawing(self.folder, verdict.name)
         write_text(path, draw(verdict))
         return replace(verdict, figure=str(path))
+
+
+def _verdicts(folder: Path, *, quick: bool) -> Path:
+    return folder / f"verdicts-{'quick' if quick else 'full'}.json"
+
+
+def _drawing(folder: Path, name: str) -> Path:
+    return folder / f"{slug(name)}.svg"
 
 
 def slug(name: str) -> str:

@@ -27,6 +27,7 @@ from robustphase.rows.io.limits import (
     check_room,
     explained,
     require,
+    shortened,
     working_dtype,
 )
 from robustphase.rows.io.npy import PlainFile
@@ -121,7 +122,7 @@ def read_hdf5_array(dataset: Any) -> Array:
     with explained(dataset.file.filename, "HDF5"):
         check_stored(dataset)
         if dataset.dtype.hasobject:
-            raise DataError(f"{where} holds entries of type {dataset.dtype}; numbers are needed.")
+            raise DataError(f"{where} holds entries of type {shortened(dataset.dtype)}; numbers are needed.")
         check_room(math.prod(dataset.shape or (0,)) * dataset.dtype.itemsize, where)
         if dataset.chunks is not None:
             check_room(2 * math.prod(dataset.chunks) * dataset.dtype.itemsize, f"one chunk of {where}")

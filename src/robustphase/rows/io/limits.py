@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -25,8 +25,8 @@ from robustphase.rows.source import NATIVE_DTYPES
 MOST_BYTES_AT_ONCE = 64 << 20
 #: A chunk read this many times in every pass is worth a warning.
 WASTEFUL = 4
-#: Names that an error lists.
-MOST_LISTED = 20
+#: Names that an error lists, their characters together, and those of any one word from a file.
+MOST_LISTED, LONGEST_LIST, LONGEST_WORD = 20, 400, 60
 #: Characters of what a library says that are passed on.
 LONGEST_REASON = 200
 
@@ -49,7 +49,7 @@ class MissingNameError(DataError):
     """
 
     def __init__(self, missing: str, before: str, present: list[str], nothing: str = "nothing") -> None:
-        super().__init__(f"{missing}; {before} {', '.join(present[:MOST_LISTED]) or nothing}.")
+        super().__init__(f"{missing}; {before} {listed(present, nothing)}.")
         self.present = present
 
 
@@ -63,6 +63,22 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
             f"{purpose} needs the package {package}, which is not installed. "
             f"Install it with: pip install 'robustphase[{extra}]'"
         ) from error
+
+
+def shortened(word: object) -> str:
+    """A name or a type from a file as an error may quote it: a hostile one has any length."""
+    text = str(word)
+    return text if len(text) <= LONGEST_WORD else f"{text[:LONGEST_WORD]}…"
+
+
+def listed(names: Sequence[str], nothing: str = "nothing") -> str:
+    """The first of these names, as far as an error has room for them."""
+    words: list[str] = []
+    for name in names[:MOST_LISTED]:
+        if sum(map(len, words)) > LONGEST_LIST:
+            break
+        words.append(shortened(name))
+    return ", ".join([*words, "..."] if len(words) < len(names) else words) or nothing
 
 
 def reason(error: BaseException) -> str:
@@ -88,10 +104,12 @@ def explained(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
 def working_dtype(dtype: np.dtype[Any], where: str) -> np.dtype[Any]:
     """The type in which rows of a stored type are computed on: as in memory, whatever the byte order."""
     if dtype.kind not in "fciub":
-        raise DataError(f"{where} holds entries of type {dtype}; numbers are needed.")
+        raise DataError(f"{where} holds entries of type {shortened(dtype)}; numbers are needed.")
     native = np.result_type(dtype.newbyteorder("="), np.float32)
     if native not in NATIVE_DTYPES:
-        raise DataError(f"{where} holds entries of type {dtype}; convert them to float64 or complex128 first.")
+        raise DataError(
+            f"{where} holds entries of type {shortened(dtype)}; convert them to float64 or complex128 first."
+        )
     return native
 
 

@@ -178,5 +178,5 @@ def _part(data: bytes, at: int, order: str, entries: int, where: str) -> tuple[A
 def advice(begin: bytes) -> str:
     """What else a file with the suffix of MATLAB may be, and the line that cures it."""
     if begin.startswith(b"# Create"):
-        return "it is a text file of Octave. In Octave: save -v7 FILE.mat A y"
-    return "it is older than MATLAB 5, or damaged. In MATLAB: save('FILE.mat', 'A', 'y', '-v7')"
+        return "it is a text file of Octave. In Octave, 'save -v7 FILE.mat A y' writes one that can be read."
+    return "it is older than MATLAB 5, or damaged. In MATLAB, save('FILE.mat', 'A', 'y', '-v7') writes one that can be read."

@@ -26,7 +26,7 @@ import numpy as np
 
 from robustphase.formatting import in_bytes
 from robustphase.rows.blocked import MemoryRows
-from robustphase.rows.io.limits import DataError, MissingNameError, check_room, reason, working_dtype
+from robustphase.rows.io.limits import DataError, MissingNameError, check_room, reason, shortened, working_dtype
 from robustphase.rows.io.prefetch import ReadAheadRows
 from robustphase.rows.io.stacks import as_rows, layout_of
 from robustphase.rows.source import Array, RowSource
@@ -103,7 +103,7 @@ def read_npy_header(file: BinaryIO, size: int, where: str) -> NpyHeader:
     if present != header.data_bytes:
         shapes = " x ".join(map(str, shape)) or "one"
         raise DataError(
-            f"{where} declares {shapes} numbers of type {dtype}, {in_bytes(header.data_bytes)}, but "
+            f"{where} declares {shapes} numbers of type {shortened(dtype)}, {in_bytes(header.data_bytes)}, but "
             f"{in_bytes(max(0, present))} follow: it was cut off, written over, or its header is wrong."
         )
     return header

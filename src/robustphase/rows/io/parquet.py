@@ -24,7 +24,9 @@ from robustphase.rows.io.limits import (
     check_matrix,
     check_room,
     explained,
+    listed,
     require,
+    shortened,
     working_dtype,
 )
 from robustphase.rows.io.parquet_pages import check_column
@@ -85,10 +87,9 @@ def find_layout(file: Any, name: str, path: str | os.PathLike[str]) -> Layout:
                 )
     if indices and sorted(indices) == list(range(len(indices))):
         return Layout(tuple(indices[index] for index in range(len(indices))), lists=False)
-    listed = ", ".join(present[:20]) + (", ..." if len(present) > 20 else "") or "none"
     raise DataError(
         f"'{os.fspath(path)}' has no list column {name}, no pair {name}_real and {name}_imag, and no columns {prefix}0, "
-        f"{prefix}1, ... without gaps; its columns: {listed}."
+        f"{prefix}1, ... without gaps; its columns: {listed(present, 'none')}."
     )
 
 
@@ -96,9 +97,7 @@ def read_parquet_column(file: Any, name: str, path: str | os.PathLike[str]) -> A
     """One column of numbers, such as the responses, in memory."""
     where = f"'{os.fspath(path)}' (column {name})"
     if name not in file.schema_arrow.names:
-        raise DataError(
-            f"'{os.fspath(path)}' has no column {name}; its columns: {', '.join(file.schema_arrow.names[:20])}."
-        )
+        raise DataError(f"'{os.fspath(path)}' has no column {name}; its columns: {listed(file.schema_arrow.names)}.")
     with explained(path, "parquet"):
         _number_type(file.schema_arrow.field(name).type, where)
         check_room(2 * 8 * file.metadata.num_rows, where)
@@ -129,7 +128,9 @@ def _number_type(kind: Any, where: str) -> np.dtype[Any]:
     """The NumPy type of an Arrow type, if that is a plain number."""
     types = require("pyarrow", extra="parquet", purpose="reading parquet files").types
     if not (types.is_floating(kind) or types.is_integer(kind)):
-        raise DataError(f"{where} holds entries of type {kind}; plain integers or floating-point numbers are needed.")
+        raise DataError(
+            f"{where} holds entries of type {shortened(kind)}; plain integers or floating-point numbers are needed."
+        )
     dtype: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
     return dtype
 

@@ -23,6 +23,7 @@ from robustphase.rows.io.limits import (
     check_room,
     reason,
     require,
+    shortened,
     working_dtype,
 )
 from robustphase.rows.io.prefetch import ReadAheadRows
@@ -68,7 +69,7 @@ def read_zarr_array(array: Any) -> Array:
     with _explained(where):
         dtype = np.dtype(array.dtype)
         if dtype.hasobject or dtype.kind not in "fciub":
-            raise DataError(f"{where} holds entries of type {dtype}; numbers are needed.")
+            raise DataError(f"{where} holds entries of type {shortened(dtype)}; numbers are needed.")
         _check_codec_names(array.metadata.to_dict(), where)
         check_room(2 * math.prod(array.shape) * dtype.itemsize, where)
         check_room(2 * math.prod(array.chunks) * dtype.itemsize, f"one chunk of {where}")

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robustphase.rows.io.limits import DataError, require
+from robustphase.rows.io.limits import DataError, listed, require, shortened
 from robustphase.rows.io.unpacking import SIZES, check_unpacks, encoded_limit
 
 #: Longest description of an array or group that is read.
@@ -107,7 +107,7 @@ def _packer(codecs: Sequence[dict[str, Any]], where: str) -> tuple[str | None, i
     packing = [name for name in names if name not in SAME_SIZE]
     unknown = [name for name in packing if name not in SIZES]
     if unknown or len(packing) > 1:
-        told = f"the codec {unknown[0]}" if unknown else f"several codecs that pack ({', '.join(packing)})"
+        told = f"the codec {shortened(unknown[0])}" if unknown else f"several codecs that pack ({listed(packing)})"
         raise DataError(
             f"{where} uses {told}, and how much its chunks unpack to cannot be known beforehand; write it again with one of "
             "zstd, blosc or gzip, or none."
