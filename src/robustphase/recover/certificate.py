@@ -148,11 +148,13 @@ def certify(answers: Answers, *, mean_estimator: str = "filter", random_state: A
         Which robust mean to take where the weights of the answers do not settle the matter.
     """
     keep = kept(answers.weights)
+    if isinstance(answers.source, OperatorRows):
+        means, _ = _means(answers, keep)
+        unknown = np.full(answers.backgrounds.size, np.nan)
+        gradients = Gradients(means, unknown, unknown, unknown, 1.0 - keep.mean(axis=0))
+        return Certificates(answers.signals, unknown, np.zeros(unknown.size), gradients)
     levels = np.maximum(answers.levels, 1.0 - keep.mean(axis=0))
     gradients = weighted_gradients(answers, keep, levels)
-    if isinstance(answers.source, OperatorRows):
-        k = answers.backgrounds.size
-        return Certificates(answers.signals, np.full(k, np.nan), np.zeros(k), gradients)
     found = vouched(answers, gradients, levels)
     unsettled = (found.moved > 0) | ~keep.any(axis=0) | (mean_estimator != "filter")
     for column in np.flatnonzero(unsettled):
@@ -177,10 +179,19 @@ def weighted_gradients(answers: Answers, weights: Array, levels: Array) -> Gradi
     levels : ndarray of shape (k,)
         ε of the tails.
     """
-    signals, backgrounds = answers.signals, answers.backgrounds
+    means, coefficients = _means(answers, weights)
     mass = np.maximum(weights.sum(axis=0), _TINY)
+    variances, worst = _worst_directions(answers, coefficients, mass, means)
+    reach = _displacements_along(answers, worst, coefficients, means) * np.sqrt(weights)
+    tails = _tails(reach, levels) / mass
+    return Gradients(means, variances, tails, _typical(answers, coefficients, mass), 1.0 - weights.mean(axis=0))
 
-    def mean_kernel(block: Array, y: Array, w: Array) -> Parts:
+
+def _means(answers: Answers, weights: Array) -> tuple[Array, Array]:
+    """Weighted means of the gradients ``c ā``, and their coefficients c times the roots of the weights: one pass."""
+    signals, backgrounds = answers.signals, answers.backgrounds
+
+    def kernel(block: Array, y: Array, w: Array) -> Parts:
         projections = project_block(block, signals)
         # Samples that are not kept may be too large to square.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -188,12 +199,8 @@ def weighted_gradients(answers: Answers, weights: Array, levels: Array) -> Gradi
         coefficients[w == 0] = 0
         return Parts(sums=(adjoint_block(block, w * coefficients),), rows=(np.sqrt(w) * coefficients,))
 
-    parts = answers.source.reduce(in_slices(mean_kernel, signals.shape[1]), (answers.responses, weights))
-    means, coefficients = parts.sums[0] / mass, parts.rows[0]
-    variances, worst = _worst_directions(answers, coefficients, mass, means)
-    reach = _displacements_along(answers, worst, coefficients, means) * np.sqrt(weights)
-    tails = _tails(reach, levels) / mass
-    return Gradients(means, variances, tails, _typical(answers, coefficients, mass), 1.0 - weights.mean(axis=0))
+    parts = answers.source.reduce(in_slices(kernel, signals.shape[1]), (answers.responses, weights))
+    return parts.sums[0] / np.maximum(weights.sum(axis=0), _TINY), parts.rows[0]
 
 
 def vouched(answers: Answers, gradients: Gradients, levels: Array) -> Certificates:
