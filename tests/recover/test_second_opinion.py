@@ -13,7 +13,7 @@ from robustphase.constants import varied
 from robustphase.problem import build_problem
 from robustphase.recover import contradiction, second_opinion
 from robustphase.recover.contradiction import CONTRADICTION, asked_of, far, near, shortest_half
-from robustphase.recover.second_opinion import OPINION, best_half, elected
+from robustphase.recover.second_opinion import OPINION, best_half, crowded, elected
 from robustphase.rows import MemoryRows
 from robustphase.simulate import elliptical, make_world
 
@@ -175,3 +175,20 @@ def test_the_samples_elect_who_is_closer_to_most_of_them():
     shift[:400] = -1e6
     assert elected(np.column_stack((noise, noise + shift)), used, 1.0) == -1
     assert OPINION.optimism > 0
+
+
+def test_values_that_far_more_responses_have_than_others_are_no_noise():
+    rng = np.random.default_rng(0)
+    smooth = rng.standard_normal(2000)
+    over_exposed = np.where(np.arange(2000) < 200, 0.5, smooth)
+    levels = np.round(smooth * 20)
+    found = crowded(np.column_stack((smooth, over_exposed, levels)))
+    assert_array_equal(found.sum(axis=0), [0, 200, 0])
+    assert found[:200, 1].all()
+
+
+def test_an_over_exposed_detector_does_not_win_the_vote():
+    for seed in (2000, 2001):
+        world = make_world(100, 5000, contamination=0.2, attack="saturated", noise="student", seed=seed)
+        model = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
+        assert distance(model.signal_, world.truth, relative=True) < 0.15, f"seed {seed}"

@@ -48,7 +48,8 @@ def oracle_least_squares(
             # The phase is free: held by a term of its own, which the right side knows nothing of, it stays as it is.
             phase = np.concatenate((-x.imag, x.real, np.zeros(len(with_background))))
             normal += np.outer(phase, phase) * normal.trace() / (2 * x.size * (phase @ phase))
-        step = np.linalg.solve(normal, design.T @ (y - np.abs(projections) ** 2 - constant))
+        # The shortest step: behind real rows some directions may not show at all.
+        step = np.linalg.lstsq(normal, design.T @ (y - np.abs(projections) ** 2 - constant), rcond=None)[0]
         x = x + (step[: x.size] if len(parts) == 1 else step[: x.size] + 1j * step[x.size : 2 * x.size])
         constant += float(step[-1]) if with_background else 0.0
         if np.linalg.norm(step) <= SETTLED * np.linalg.norm(x):

@@ -55,6 +55,10 @@ class OpinionOptions:
         2.0,
         "contradictions that many times as strong as the least one are no chance, and the answer has no lead in the vote",
     )
+    crowded: float = empirical(
+        10.0,
+        "times as many equal responses as is usual make a value that no noise has: levels of a camera differ by less",
+    )
     tied: float = derived(1.0, "standard errors of a vote within which it decides nothing")
     tol: tuple[float, ...] = numeric((1e-2, 1e-4), "relative steps at which the two rounds of a tight fit end")
     passes: int = budget(15, "most passes of each")
@@ -72,6 +76,18 @@ def worse_half(fit: LikelihoodFit, weights: Array) -> Array:
     middle = [np.median(size[used]) if used.any() else 0.0 for size, used in zip(sizes.T, keep.T, strict=True)]
     half: Array = keep & (sizes >= np.array(middle))
     return half
+
+
+def crowded(responses: Array) -> Array:
+    """Which responses are equal to far more others than is usual among them, shape (m, k): no noise does that."""
+    return np.column_stack([_ties(column) > OPINION.crowded * np.median(_ties(column)) for column in responses.T])
+
+
+def _ties(responses: Array) -> Array:
+    """How many responses have the value of each."""
+    _, places, counts = np.unique(responses, return_inverse=True, return_counts=True)
+    ties: Array = counts[places]
+    return ties
 
 
 def second_opinions(
@@ -92,6 +108,8 @@ def second_opinions(
     search : callable
         Finds candidates for every column of a problem.
     """
+    # What an over-exposed detector reports is bad whatever the signal, and would vote for the one that comes closest to it.
+    problem = problem._replace(weights=np.where(crowded(problem.responses), 0.0, problem.weights))
     sought = search(problem._replace(weights=problem.weights * worse_half(fit, weights)))
     # Every answer is a start too: where the attack has moved it only a little, the way back is short.
     owners = np.repeat(np.arange(len(sought)), [1 + found.scores.size for found in sought])
