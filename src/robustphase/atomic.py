@@ -153,7 +153,7 @@ def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
     try:
         _require_regular(path, os.fstat(descriptor).st_mode)
         return os.fdopen(descriptor, "rb")
-    except BaseException:
+    except BaseException:  # Whatever stops us, nobody else has the descriptor.
         os.close(descriptor)
         raise
 
@@ -293,7 +293,7 @@ def _swap(new: Path, old: Path) -> None:
     os.rename(old, aside)
     try:
         os.rename(new, old)
-    except BaseException:
+    except BaseException:  # Ctrl-C included: the old folder goes back to its place.
         os.rename(aside, old)
         raise
     shutil.rmtree(aside, ignore_errors=True)

@@ -11,10 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robustphase.constants import derived
+from robustphase.constants import derived, empirical
 from robustphase.likelihood import response_density
-from robustphase.likelihood.bad_responses import DENSITY
-from robustphase.likelihood.comparison import COMPARISON
 from robustphase.rows.source import Array, RowSource
 
 #: A sample is kept when its weight is at least this, and treated as bad otherwise: it is then more likely clean than bad.
@@ -25,14 +23,10 @@ KEPT = 0.5
 class ProblemOptions:
     """Constants of the standardised problem."""
 
-    least_level: float = derived(
-        DENSITY.neighbours,
-        "a smaller stated contamination is not believed: so few bad samples would not fill one neighbourhood of their density",
+    least_level: float = empirical(
+        0.02, "a smaller stated contamination is not believed: a mixture without bad samples trusts all"
     )
-    auto_level: float = derived(
-        COMPARISON.crowded,
-        "contamination that is assumed while it is to be found out: the largest at which all samples compare candidates",
-    )
+    auto_level: float = empirical(0.2, "contamination that is assumed while it is to be found out")
     shortest_halves: float = derived(
         3.0, "largest interquartile range in units of the shortest half; 2.7 for squared normal variables"
     )

@@ -203,6 +203,21 @@ def test_hdf5_links_to_other_files_are_refused_and_those_within_followed(tmp_pat
         np.testing.assert_array_equal(opened.responses, y)
 
 
+@pytest.mark.parametrize("name", ["A", "y"])
+def test_an_hdf5_type_that_no_number_has_is_refused(tmp_path, samples, name):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        # Single precision for the other, so that the bytes below are those of one type.
+        for other, values in zip(("A", "y"), samples, strict=True):
+            file[other] = values if other == name else values.astype(np.float32)
+    data = (tmp_path / "x.h5").read_bytes()
+    # The layout of a double: where its exponent and mantissa are, and the bias of the exponent.
+    layout = bytes.fromhex("340b0034ff030000")
+    assert data.count(layout) == 1
+    (tmp_path / "x.h5").write_bytes(data.replace(layout, layout[:4] + bytes(4)))
+    assert "x.h5" in refusal(tmp_path / "x.h5")
+
+
 def test_links_in_a_circle_are_no_dataset(tmp_path, samples):
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "x.h5", "w") as file:

@@ -11,7 +11,7 @@ from robustphase.estimator import CurvedNoise
 from robustphase.formatting import number
 from robustphase.report import FitDiagnostics
 
-#: Bad groups that are named.
+#: Bad groups, or signals that did not converge, that are named.
 MOST_NAMED = 8
 
 
@@ -64,11 +64,10 @@ def facts_of_many(model: rp.RobustPhaseRetrieval) -> list[tuple[str, str]]:
         ("certificate", f"{int((certificates < 1).sum())} of {certificates.size} signals have one"),
         ("cost", f"{last.passes} passes over the data, {last.seconds:.1f} s"),
     ]
-    left = np.flatnonzero(~converged)[:8]
+    left = np.flatnonzero(~converged)
     if left.size:
-        facts.insert(
-            1, ("did not converge", "signals " + ", ".join(map(str, left)) + (", …" if left.size == 8 else ""))
-        )
+        more = ", …" if left.size > MOST_NAMED else ""
+        facts.insert(1, ("did not converge", f"signals {', '.join(map(str, left[:MOST_NAMED]))}{more}"))
     return facts
 
 

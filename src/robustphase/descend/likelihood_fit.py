@@ -53,10 +53,8 @@ _ROUNDING = float(np.finfo(np.float64).eps)
 class FitOptions:
     """Constants of the likelihood fit."""
 
-    arrived: float = numeric(
-        0.02,
-        "relative step below which a candidate has settled, and the shape of the noise is fitted too: before, a signal that is "
-        "off makes tails",
+    arrived: float = empirical(
+        0.02, "relative step below which the shape of the noise is fitted too: before, a signal that is off makes tails"
     )
     arriving: int = budget(10, "most passes until then")
     metric: tuple[float, ...] = numeric(

@@ -299,7 +299,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         watch = None if callback is None else Watch(callback, usual_passes(self))
         try:
             with watched_by(watch):
-                message, category = self._fit(A, y, groups, level, watch)
+                message, category = self._fit(A, y, groups, level, watch, line)
         finally:
             if line is not None:
                 line.clear()
@@ -310,7 +310,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _fit(
-        self, A: Any, y: Any, groups: Any, level: float | str, watch: Watch | None
+        self, A: Any, y: Any, groups: Any, level: float | str, watch: Watch | None, line: LiveLine | None
     ) -> tuple[str, type[ConvergenceWarning]]:
         """The fit itself; what to warn of, and as what."""
         source = open_rows(A)
@@ -338,10 +338,17 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             clock = clock.moved_to(samples.source)
             start = start if start is None else standard.there(start[:, np.newaxis])[:, 0]
         self.history_ = []
+
+        def note(record: Iteration) -> None:
+            # Records stand where the live line was, and it goes on below them.
+            if line is not None:
+                line.clear()
+            self._note(record)
+
         with single_threaded_blas():
             settings = self._settings(level, labelled)
             try:
-                fitted = fit(standard.samples, start, settings, clock, self._note, detector)
+                fitted = fit(standard.samples, start, settings, clock, note, detector)
             except Stopped:
                 assert watch is not None
                 assert watch.signals is not None
@@ -349,7 +356,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                     settings = replace(settings, detector=detector)
                     fitted = as_far_as_it_got(standard.samples, watch.signals, settings, watch.progress)
                 passes, seconds = clock.now()
-                self._note(Iteration(STOPPED, passes=passes, seconds=seconds))
+                note(Iteration(STOPPED, passes=passes, seconds=seconds))
         self._paired, one = samples.paired, samples.responses.ndim == 1
         for name in SOMETIMES:
             self.__dict__.pop(name, None)

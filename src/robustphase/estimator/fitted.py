@@ -41,6 +41,11 @@ class Settings:
         """Whether the noise may have a mean."""
         return self.noise_mean == "unknown"
 
+    @property
+    def descends(self) -> bool:
+        """Whether robust gradients lead all the way, rather than the engine."""
+        return self.step == "paper" or self.batches > 1
+
     def rule(self, contamination: float, start: Array) -> DescentRule:
         """The steps of a descent from ``start``: those of Algorithm 2 or 4, or Newton's."""
         as_published = self.step == "paper"

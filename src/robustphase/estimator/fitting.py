@@ -117,8 +117,7 @@ def _with_drift(samples: Samples, start: Array | None, settings: Settings, clock
 
 
 def _fit_once(samples: Samples, start: Array | None, settings: Settings, clock: Clock, note: Note) -> Fitted:
-    by_engine = settings.step == "newton" and settings.batches == 1
-    if by_engine:
+    if not settings.descends:
         start = _find_start(samples, settings.contamination, settings) if start is None else start
         if start is not None and not np.any(start):
             fitted = _give_up(samples, start, settings, clock, note)

@@ -58,20 +58,20 @@ def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fi
         seed=settings.seed,
     )
     figures = [one._replace(efficient=noise) for one, noise in zip(figures, _efficient_noise(found), strict=True)]
-    descended = settings.step == "paper" or settings.batches > 1
+    descended = settings.descends
     if descended and fitted.message:
         # The rival of an answer on its way is where it is going.
         figures = [one._replace(rival=0.0, rival_everywhere=0.0) for one in figures]
     nothing = without_signal(responses, fitted.signals)
     # Counts have a background of their own, the dark ones; of other readings none was told.
-    known = not (settings.unknown_mean or found.noise.kind == "poisson")
+    with_background = settings.unknown_mean or found.noise.kind == "poisson"
     detector = settings.detector
     told = Told(
         settings.contamination,
         # A descent of its own steps takes the rows as they are unless told otherwise.
         settings.whiten is True or (settings.whiten == "auto" and not descended),
         is_complex,
-        not known,
+        with_background,
         rough=not settings.polish,
         drifting=detector is not None and detector.drifting,
         additive=detector is not None and detector.noise == "additive",

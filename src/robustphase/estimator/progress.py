@@ -97,12 +97,12 @@ class Watch:
         ``callback(Progress)``; True ends the fit.
     usual : (int, int) or None
         Passes that such a fit takes as a rule.
-    signal_count : int, default=1
-        Signals that an answer has.
     """
 
-    def __init__(self, callback: Callback, usual: tuple[int, int] | None, signal_count: int = 1) -> None:
-        self._callback, self._usual, self.signal_count = callback, usual, signal_count
+    def __init__(self, callback: Callback, usual: tuple[int, int] | None) -> None:
+        self._callback, self._usual = callback, usual
+        #: Signals that an answer has.
+        self.signal_count = 1
         self._began, self._stage, self._passes, self._ending = perf_counter(), "", 0, False
         #: Answers so far, and what the callback raised.
         self.signals: Array | None = None
@@ -114,7 +114,7 @@ class Watch:
         if not self._ending:
             try:
                 self._ending = bool(self._callback(self.progress))
-            except BaseException as error:
+            except BaseException as error:  # Ctrl-C included: fit raises it again once it has kept the answer.
                 if self.signals is None:
                     raise
                 self.error, self._ending = error, True

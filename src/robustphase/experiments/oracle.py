@@ -42,13 +42,12 @@ def oracle_least_squares(
         slopes = 2.0 * projections.conj()[:, np.newaxis] * A
         parts = [slopes.real, -slopes.imag] if np.iscomplexobj(slopes) else [slopes]
         design = np.hstack((*parts, *with_background))
-        # Normal equations: the design is well conditioned, and this is the cost of every world.
+        # Normal equations: designs are well conditioned but for what does not show at all, and this is the cost of every world.
         normal = design.T @ design
         if len(parts) == 2:
             # The phase is free: held by a term of its own, which the right side knows nothing of, it stays as it is.
             phase = np.concatenate((-x.imag, x.real, np.zeros(len(with_background))))
             normal += np.outer(phase, phase) * normal.trace() / (2 * x.size * (phase @ phase))
-        # The shortest step: behind real rows some directions may not show at all.
         step = np.linalg.lstsq(normal, design.T @ (y - np.abs(projections) ** 2 - constant), rcond=None)[0]
         x = x + (step[: x.size] if len(parts) == 1 else step[: x.size] + 1j * step[x.size : 2 * x.size])
         constant += float(step[-1]) if with_background else 0.0

@@ -49,7 +49,9 @@ BYTES_PER_SAMPLE, BYTES_PER_UNKNOWN, BYTES_OF_BLOCKS = 320, 4800, 1_000_000
 #: Bytes for each number in the rows that the model check looks at: once as they are, once in single precision.
 BYTES_CHECKED = 12
 #: Rows that it looks at, at least; more for many unknowns, and of many rows an eighth.
-LEAST_CHECKED = 4000
+LEAST_CHECKED, CHECKED_PER_UNKNOWN = 4000, 8
+#: Numbers in them, at most: where there are more, they are read where they are.
+MOST_CHECKED = 1 << 24
 #: Size of the array that is read to measure the speed, and how often.
 TRIAL_BYTES, TRIALS = 2**24, 5
 #: Bytes of a covariate.
@@ -369,5 +371,6 @@ def predicted_seconds(n: int, m: int, speed: float) -> float:
 
 def predicted_bytes(n: int, m: int) -> int:
     """Memory of a fit, the data included."""
-    checked = BYTES_CHECKED * n * min(m, max(LEAST_CHECKED, 10 * n, m // 8))
+    looked_at = min(m, max(LEAST_CHECKED, CHECKED_PER_UNKNOWN * n, m // 8))
+    checked = BYTES_CHECKED * min(n * looked_at, MOST_CHECKED)
     return m * (ITEM * (n + 1) + BYTES_PER_SAMPLE) + BYTES_PER_UNKNOWN * n + BYTES_OF_BLOCKS + checked

@@ -206,7 +206,7 @@ class RunStore:
                 # What was repaired is another file now.
                 self.close()
                 self._descriptor = _locked(self.path)
-        except BaseException:
+        except BaseException:  # Nobody gets this object, so nobody else could let go of the lock.
             self.close()
             raise
 

@@ -46,8 +46,7 @@ class StoredSamples:
     path : Path
         The file or folder.
     covariates : RowSource
-        ``A``, read in blocks and never loaded whole, except from compressed ``.npz`` archives, MATLAB files before 7.3, text and
-        TIFF files.
+        ``A``, read in blocks and never loaded whole where its kind allows, see :func:`~robustphase.rows.open_rows_at`.
     responses : ndarray of shape (m,), or (m, p) for p signals
         ``y``, as float64.
     pattern_shape : tuple of int
@@ -158,12 +157,11 @@ def open_samples(
         raise ValueError(f'transpose must be None, "covariates", "responses" or "both", got {transpose!r}.')
     if kind in SINGLE and responses is None:
         raise DataError(f"'{os.fspath(path)}' holds the covariates only; say where the responses are (responses=...).")
+    turned = transpose in ("covariates", "both")
     with _naming("covariates_name", avoid=responses_name or RESPONSES):
-        covariates = open_rows_at(
-            path, covariates_name, transpose=transpose in ("covariates", "both"), responses_name=responses_name
-        )
+        covariates = open_rows_at(path, covariates_name, transpose=turned, responses_name=responses_name)
     m, n = covariates.shape
-    turned, pattern = transpose in ("covariates", "both"), covariates.pattern_shape or (n,)
+    pattern = covariates.pattern_shape or (n,)
     wanted = Wanted(m, transpose in ("responses", "both"), pattern[0] if turned else pattern[-1], turned)
     try:
         if responses is None or isinstance(responses, (str, os.PathLike)):

@@ -25,10 +25,7 @@ class ScreeningOptions:
 
     false_alarms: float = derived(0.005, "expected number of clean rows, among all, whose length counts as impossible")
     above_edge: float = empirical(1.03, "a direction is too strong when it exceeds the edge of chance by this factor")
-    surplus: float = derived(
-        2.5,
-        "standard deviations by which a range holds too much: chance exceeds them once in 160, in one of seven ranges in 23",
-    )
+    surplus: float = empirical(2.5, "standard deviations by which a range holds too much: once in 160 by chance")
     tails: tuple[float, ...] = derived(
         (1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 0.004, 0.001),
         "two-sided tail probabilities that separate the ranges of a projection, finer where bad rows do most",

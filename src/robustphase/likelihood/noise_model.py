@@ -36,10 +36,7 @@ class NoiseOptions:
     """Constants of the noise model."""
 
     lightest: float = numeric(1 / 60, "least inverse degrees of freedom: at 60 the tails are normal for all purposes")
-    heaviest: float = numeric(
-        1 / 2.5,
-        "largest inverse degrees of freedom: noise has a variance, ν/(ν − 2) over the squared scale, and this is five of them",
-    )
+    heaviest: float = empirical(1 / 2.5, "largest inverse degrees of freedom: variances that barely exist")
     most_skew: float = empirical(4.0, "largest ratio of the two scales: beyond, one side explains everything")
     least_share: float = empirical(0.002, "least share of bad samples: a mixture without any would trust every sample")
     longest_tail_step: float = numeric(0.1, "longest step of the inverse degrees of freedom in Fisher's scoring")

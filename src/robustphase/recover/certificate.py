@@ -20,7 +20,6 @@ weights do not settle the matter.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -31,7 +30,7 @@ from robustphase.descend.robust_gradient import gradient_points, robust_gradient
 from robustphase.means import MeanResult
 from robustphase.population import NoiseMean, inverse_curvature, reach
 from robustphase.population.real_rows import least_curvature
-from robustphase.problem import kept, put_columns
+from robustphase.problem import kept, put_columns, real_unknowns
 from robustphase.rows import OperatorRows, RowSource
 from robustphase.rows.passes import abs2, adjoint_block, in_slices, project_block
 from robustphase.rows.source import Array, Parts
@@ -84,6 +83,26 @@ class Answers(NamedTuple):
     backgrounds: Array
     levels: Array
     unknown_mean: bool
+
+    @property
+    def norms(self) -> Array:
+        """Norms of the answers, at least the shortest that can be squared."""
+        return np.asarray(np.maximum(np.linalg.norm(self.signals, axis=0), CERTIFICATE.shortest))
+
+    @property
+    def paired(self) -> bool:
+        """Whether complex signals stand behind real rows."""
+        return np.iscomplexobj(self.signals) and self.source.dtype.kind != "c"
+
+    @property
+    def noise_mean(self) -> NoiseMean:
+        """Which of the paper's two models."""
+        return "unknown" if self.unknown_mean else "zero"
+
+    def displacements(self, gradients: Array) -> Array:
+        """``H⁻¹g/‖x‖`` of every column: the displacements that gradients ask for, over the norms."""
+        solve = inverse_curvature(self.signals, noise_mean=self.noise_mean, real_rows=self.paired)
+        return np.asarray(solve(gradients) / self.norms)
 
     def only(self, columns: Array) -> Answers:
         """Some of the answers."""
@@ -182,8 +201,9 @@ def weighted_gradients(answers: Answers, weights: Array, levels: Array) -> Gradi
     means, coefficients = _means(answers, weights)
     mass = np.maximum(weights.sum(axis=0), _TINY)
     variances, worst = _worst_directions(answers, coefficients, mass, means)
-    reach = _displacements_along(answers, worst, coefficients, means) * np.sqrt(weights)
-    tails = _tails(reach, levels) / mass
+    along = _displacements_along(answers, worst, coefficients)
+    centred = np.sqrt(weights) * along - weights * _inner(answers.displacements(means), worst)
+    tails = _tails(centred, levels) / mass
     return Gradients(means, variances, tails, _typical(answers, coefficients, mass), 1.0 - weights.mean(axis=0))
 
 
@@ -205,27 +225,21 @@ def _means(answers: Answers, weights: Array) -> tuple[Array, Array]:
 
 def vouched(answers: Answers, gradients: Gradients, levels: Array) -> Certificates:
     """The balls that robust means of the gradients vouch for, and the signals brought back into them."""
-    signals, (m, n) = answers.signals, answers.source.shape
-    norms = np.maximum(np.linalg.norm(signals, axis=0), CERTIFICATE.shortest)
-    displacements = _inverse_curvature(answers)(gradients.means)
+    signals, norms, m = answers.signals, answers.norms, answers.source.shape[0]
+    displacements = answers.displacements(gradients.means)
     offsets = np.linalg.norm(displacements, axis=0)
     # A mean estimator that certifies nothing vouches for no ball; nor do answers of no length, whose gradients vanish.
     known = np.isfinite(gradients.variances) & np.any(signals, axis=0)
-    unit = CERTIFICATE.constant * norms * np.sqrt(np.where(known, gradients.variances, np.inf))
+    unit = CERTIFICATE.constant * np.sqrt(np.where(known, gradients.variances, np.inf))
     room = unit * np.sqrt(np.maximum(levels, 1.0 / m))
-    outside = (offsets > room) & (offsets > CERTIFICATE.rounding * norms)
+    outside = (offsets > room) & (offsets > CERTIFICATE.rounding)
     excess = np.where(outside, 1.0 - np.minimum(room, offsets) / np.maximum(offsets, _TINY), 0.0)
-    by_chance = np.sqrt(gradients.typical * (2 if np.iscomplexobj(signals) else 1) * n / m)
-    asked_for = np.minimum(offsets, room) / norms + CERTIFICATE.tails * gradients.tails + by_chance
+    by_chance = np.sqrt(gradients.typical * real_unknowns(signals) / m)
+    asked_for = np.minimum(offsets, room) + CERTIFICATE.tails * gradients.tails + by_chance
     radii = reach(
-        np.where(known, asked_for, np.inf), noise_mean=_noise_mean(answers), is_complex=np.iscomplexobj(signals)
+        np.where(known, asked_for, np.inf), noise_mean=answers.noise_mean, is_complex=np.iscomplexobj(signals)
     )
-    return Certificates(
-        signals - excess * displacements,
-        radii,
-        excess * offsets / norms,
-        gradients,
-    )
+    return Certificates(signals - excess * norms * displacements, radii, excess * offsets, gradients)
 
 
 def _within(answers: Answers, mean: MeanResult) -> Gradients:
@@ -238,36 +252,20 @@ def _within(answers: Answers, mean: MeanResult) -> Gradients:
     return inside._replace(means=location, removed=removed)
 
 
-def _inverse_curvature(answers: Answers) -> Callable[[Array], Array]:
-    return inverse_curvature(answers.signals, noise_mean=_noise_mean(answers), real_rows=_paired(answers))
-
-
-def _noise_mean(answers: Answers) -> NoiseMean:
-    return "unknown" if answers.unknown_mean else "zero"
-
-
-def _paired(answers: Answers) -> bool:
-    """Whether complex signals stand behind real rows."""
-    return np.iscomplexobj(answers.signals) and answers.source.dtype.kind != "c"
-
-
 def _worst_directions(answers: Answers, coefficients: Array, mass: Array, means: Array) -> tuple[Array, Array]:
     """Largest eigenvalue of the covariance of the displacements ``H⁻¹ c a / ‖x‖`` of every signal, and its vector.
 
     By Lanczos' method, one pass per step, with the real inner product: a displacement is a vector of real and imaginary
     parts. Points that move the mean show along the mean, so the search starts between the mean and the signal.
     """
-    signals, solve = answers.signals, _inverse_curvature(answers)
-    norms = np.maximum(np.linalg.norm(signals, axis=0), CERTIFICATE.shortest)
-    drift = solve(means) / norms
+    signals, drift = answers.signals, answers.displacements(means)
     # On the same side, so that the two do not cancel.
     vectors = _unit(_unit(signals) + np.where(_inner(signals, drift) < 0, -1.0, 1.0) * _unit(drift))
     basis: list[Array] = []
     images: list[Array] = []
     for _ in range(CERTIFICATE.depth):
-        wanted = solve(vectors) / norms
-        image = solve(_second_moments_times(answers.source, wanted, coefficients) / mass) / norms
-        image = image - drift * _inner(drift, vectors)
+        moments = _second_moments_times(answers.source, answers.displacements(vectors), coefficients) / mass
+        image = answers.displacements(moments) - drift * _inner(drift, vectors)
         basis.append(vectors)
         images.append(image)
         # Twice: the first projection leaves roundings that the division by small norms would amplify.
@@ -283,24 +281,22 @@ def _worst_directions(answers: Answers, coefficients: Array, mass: Array, means:
     return np.maximum(values, 0.0), worst
 
 
-def _displacements_along(answers: Answers, directions: Array, coefficients: Array, means: Array) -> Array:
-    """How far every displacement goes along the direction of its signal, from their mean: one pass, shape (m, k)."""
-    solve = _inverse_curvature(answers)
-    norms = np.maximum(np.linalg.norm(answers.signals, axis=0), CERTIFICATE.shortest)
-    wanted = solve(directions) / norms
+def _displacements_along(answers: Answers, directions: Array, coefficients: Array) -> Array:
+    """How far the displacement of every gradient ``c ā`` goes along the direction of its signal: one pass, shape (m, k)."""
+    # H⁻¹ is symmetric for the real inner product.
+    wanted = answers.displacements(directions)
 
     def kernel(block: Array, c: Array) -> Parts:
         return Parts(rows=((c.conj() * project_block(block, wanted)).real,))
 
-    along = answers.source.reduce(in_slices(kernel, wanted.shape[1]), (coefficients,)).rows[0]
-    return np.asarray(along - _inner(solve(means) / norms, directions))
+    return answers.source.reduce(in_slices(kernel, wanted.shape[1]), (coefficients,)).rows[0]
 
 
-def _tails(reach: Array, levels: Array) -> Array:
+def _tails(extents: Array, levels: Array) -> Array:
     """Sums of the share ε of largest values of every column, on the side where they are larger."""
-    m = reach.shape[0]
+    m = extents.shape[0]
     sums = []
-    for values, level in zip(reach.T, levels, strict=True):
+    for values, level in zip(extents.T, levels, strict=True):
         count = min(max(int(np.ceil(level * m)), 1), m)
         ends = np.partition(values, (count - 1, m - count))
         sums.append(max(-ends[:count].sum(), ends[m - count :].sum()))
@@ -309,15 +305,14 @@ def _tails(reach: Array, levels: Array) -> Array:
 
 def _typical(answers: Answers, coefficients: Array, mass: Array) -> Array:
     """Variance of the displacements along a typical direction, which is one across the signal, behind standard normal rows."""
-    signals = answers.signals
-    powers = np.maximum(np.linalg.norm(signals, axis=0), CERTIFICATE.shortest) ** 2
+    signals, powers = answers.signals, answers.norms**2
     with np.errstate(over="ignore"):
         # Answers of next to no length are certified nothing.
         energies = abs2(coefficients).sum(axis=0) / mass / powers / powers / powers
     if not np.iscomplexobj(signals):
         return np.asarray(energies / 4)
     # Real and imaginary parts share the energy; behind real rows their curvatures differ, and the smaller one may vanish.
-    least = np.maximum(least_curvature(signals), _TINY**0.25) if _paired(answers) else np.ones(powers.size)
+    least = np.maximum(least_curvature(signals), _TINY**0.25) if answers.paired else np.ones(powers.size)
     return np.asarray(energies / 2 * (1 / least**2 + 1 / (2 - least) ** 2) / 2)
 
 

@@ -32,8 +32,9 @@ from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
 from robustphase.problem import PROBLEM, Candidates, Grouping, Problem, kept
 from robustphase.recover.contradiction import contradictions
+from robustphase.recover.joined_groups import is_majority, rows_as_groups, with_groups_known
 from robustphase.recover.law_engine import Detector
-from robustphase.recover.recovery import History, Recovery, Run, is_majority, rows_as_groups, with_groups_known
+from robustphase.recover.recovery import History, Recovery, Run
 from robustphase.recover.second_opinion import second_opinions
 from robustphase.recover.selection import Selected, finalists, select
 from robustphase.recover.under_law import under_law, with_censored, without_censored

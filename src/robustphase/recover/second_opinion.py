@@ -80,14 +80,12 @@ def worse_half(fit: LikelihoodFit, weights: Array) -> Array:
 
 def crowded(responses: Array) -> Array:
     """Which responses are equal to far more others than is usual among them, shape (m, k): no noise does that."""
-    return np.column_stack([_ties(column) > OPINION.crowded * np.median(_ties(column)) for column in responses.T])
-
-
-def _ties(responses: Array) -> Array:
-    """How many responses have the value of each."""
-    _, places, counts = np.unique(responses, return_inverse=True, return_counts=True)
-    ties: Array = counts[places]
-    return ties
+    many = np.empty(responses.shape, bool)
+    for k, column in enumerate(responses.T):
+        _, places, counts = np.unique(column, return_inverse=True, return_counts=True)
+        ties = counts[places]
+        many[:, k] = ties > OPINION.crowded * np.median(ties)
+    return many
 
 
 def second_opinions(

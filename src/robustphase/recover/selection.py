@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, empirical
+from robustphase.constants import budget, empirical, numeric
 from robustphase.descend.acceleration import Aitken
 from robustphase.descend.candidate_steps import Advance, Evaluation, advance, at_rest, distinct_signals, evaluate, weigh
-from robustphase.descend.likelihood_fit import FIT
 from robustphase.descend.newton import gauss_newton_step, relative_lengths, shortened
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
@@ -43,6 +42,7 @@ class SelectionOptions:
     fewest_refinements: int = budget(2, "Gauss-Newton steps at least")
     most_refinements: int = budget(8, "and at most")
     inner: int = budget(4, "conjugate gradients in each")
+    settled: float = numeric(0.02, "candidates that move by less than this fraction have settled")
     about_as_good: float = empirical(0.16, "candidates whose score is that close to the best take part in the vote")
     ordinary: float = empirical(0.3, "so do only those with this fraction of its power: zero contradicts no sample")
     voting_floor: float = empirical(0.6, "density floor of the vote: every sample counts about once")
@@ -109,7 +109,7 @@ def _halve(problem: Problem, starts: Candidates, note: Note) -> tuple[Advance, A
         moved = relative_lengths(after.signals - before.signals, after.signals)
         moving, origins = moving.only(chosen), origins[chosen]
         # Who has beaten others is near the signal; a start that was given may be far away.
-        if (chosen.size == 1 and not alone) or (moved[chosen] < FIT.arrived).all():
+        if (chosen.size == 1 and not alone) or (moved[chosen] < SELECTION.settled).all():
             break
     final = moving.candidates
     chosen = distinct_signals(
@@ -132,7 +132,7 @@ def _refine(problem: Problem, finalists: Candidates) -> tuple[Array, Array, Eval
         factors = relative_lengths(longer, signals) / np.maximum(relative_lengths(step.signals, signals), 1e-300)
         signals, backgrounds = signals + longer, backgrounds + factors * step.backgrounds
         seen = evaluate(problem, signals, backgrounds)
-        settled = relative_lengths(step.signals, signals) < FIT.arrived
+        settled = relative_lengths(step.signals, signals) < SELECTION.settled
         if count >= SELECTION.fewest_refinements and settled.all():
             break
     return signals, backgrounds, seen

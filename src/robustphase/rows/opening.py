@@ -158,7 +158,8 @@ def open_rows_at(
 ) -> RowSource:
     """The covariates in a file, as a source that is never loaded whole where its kind allows.
 
-    Compressed ``.npz`` archives, MATLAB files before version 7.3, text, TIFF, and transposed zarr arrays are loaded.
+    Compressed ``.npz`` archives, MATLAB files before version 7.3, text, TIFF, zarr arrays that are stacks or transposed, and
+    stacks in ``.npy`` and ``.npz`` files that are stored column by column are loaded.
 
     Parameters
     ----------
@@ -195,7 +196,7 @@ def open_rows_at(
         if kind == "zarr":
             return _open_zarr(path, name, transpose, blocks)
         if kind in ("hdf5", "matlab"):
-            return _open_hdf5(path, wanted, transpose, blocks | {"matlab": kind == "matlab"})
+            return _open_hdf5(path, wanted, transpose, kind == "matlab", blocks)
         if kind == "mat":
             array, where = read_mat_array(path, wanted), f"{where} (variable {wanted})"
         elif kind == "tiff":
@@ -216,14 +217,15 @@ def _open_zarr(path: str | os.PathLike[str], name: str | None, transpose: bool, 
     return rows_in_memory(read_zarr_array(array), array_name(array), transpose=transpose, **blocks)
 
 
-def _open_hdf5(path: str | os.PathLike[str], name: str, transpose: bool, options: dict[str, Any]) -> RowSource:
-    matlab = options.pop("matlab")
+def _open_hdf5(
+    path: str | os.PathLike[str], name: str, transpose: bool, by_matlab: bool, blocks: dict[str, Any]
+) -> RowSource:
     file = open_hdf5(path, name)
     try:
         dataset = find_dataset(file, name)
-        if not (transpose or matlab) and len(dataset.shape or ()) != 3:
-            return Hdf5Rows(dataset, owned=file, **options)
-        return Hdf5Stack(dataset, transpose=transpose, matlab=matlab, owned=file, **options)
+        if not (transpose or by_matlab) and len(dataset.shape or ()) != 3:
+            return Hdf5Rows(dataset, owned=file, **blocks)
+        return Hdf5Stack(dataset, transpose=transpose, matlab=by_matlab, owned=file, **blocks)
     except BaseException:
         file.close()
         raise

@@ -56,6 +56,10 @@ def serialise(kernel: Kernel) -> bytes:
 
 
 def deserialise(data: bytes) -> Kernel:
-    """The kernel again. Only for bytes that :func:`serialise` made: Dask has brought code from the same client before."""
+    """The kernel again. Only for bytes that :func:`serialise` made.
+
+    They come from no file, of which nothing is ever unpickled, but with a task of the same client, whose code Dask has unpickled
+    already: whoever could forge them could run anything here.
+    """
     kernel: Kernel = pickle.loads(data)
     return kernel

@@ -88,6 +88,8 @@ def find_dataset(file: Any, name: str) -> Any:
         except OutsideError as error:
             raise DataError(f"in '{file.filename}', {error}.") from error
         if isinstance(item, h5py.Dataset):
+            # What is damaged in their description is told here, and not wherever somebody asks for it first.
+            item.shape, item.dtype  # noqa: B018
             return item
         present: list[str] = []
         file.visititems(lambda path, entry: present.append(path) if isinstance(entry, h5py.Dataset) else None)

@@ -42,7 +42,7 @@ BEGINNING = 1 << 12
 
 
 class _Variable(NamedTuple):
-    """Where a variable is, what it declares, and its first bytes."""
+    """Where a variable is, and what it declares."""
 
     position: int
     length: int

@@ -21,6 +21,7 @@ import numpy as np
 from robustphase.rows.io.limits import (
     MOST_BYTES_AT_ONCE,
     DataError,
+    MissingNameError,
     check_matrix,
     check_room,
     explained,
@@ -97,7 +98,9 @@ def read_parquet_column(file: Any, name: str, path: str | os.PathLike[str]) -> A
     """One column of numbers, such as the responses, in memory."""
     where = f"'{os.fspath(path)}' (column {name})"
     if name not in file.schema_arrow.names:
-        raise DataError(f"'{os.fspath(path)}' has no column {name}; its columns: {listed(file.schema_arrow.names)}.")
+        raise MissingNameError(
+            f"'{os.fspath(path)}' has no column {name}", "its columns:", list(file.schema_arrow.names)
+        )
     with explained(path, "parquet"):
         _number_type(file.schema_arrow.field(name).type, where)
         check_room(2 * 8 * file.metadata.num_rows, where)
