@@ -13,9 +13,9 @@ from robustphase.constants import varied
 from robustphase.problem import build_problem
 from robustphase.recover import contradiction, second_opinion
 from robustphase.recover.contradiction import CONTRADICTION, asked_of, far, near, shortest_half
-from robustphase.recover.second_opinion import OPINION, best_half, crowded, elected
+from robustphase.recover.second_opinion import OPINION, Rules, best_half, crowded, elected
 from robustphase.rows import MemoryRows
-from robustphase.simulate import elliptical, make_world
+from robustphase.simulate import ParametricAttack, elliptical, make_world
 
 N, M, SIGMA = 50, 2500, 0.5
 
@@ -65,7 +65,7 @@ def test_second_opinions_go_to_the_signals_that_they_are_about(monkeypatch):
     second = learned_attack(0, **ATTACKS[0], order=order)[1]
     heard = []
 
-    def last_then_first(residuals, used, lead):
+    def last_then_first(residuals, *_):
         heard.append(residuals.shape[1])
         return residuals.shape[1] - 2 if len(heard) == 1 else 0
 
@@ -167,14 +167,52 @@ def watched_tests():
 def test_the_samples_elect_who_is_closer_to_most_of_them():
     rng = np.random.default_rng(1)
     noise, shift = rng.standard_normal(4000), 2 * rng.standard_normal(4000)
-    used = np.ones(4000, bool)
-    assert elected(np.column_stack((noise + shift, noise, noise + 0.5 * shift)), used, 1.0) == 0
-    assert elected(np.column_stack((noise, noise + shift)), used, 1.0) == -1
+    used, rules = np.ones(4000, bool), Rules(level=0.1, lead=1.0)
+    assert elected(np.column_stack((noise + shift, noise, noise + 0.5 * shift)), np.ones(3), used, rules) == 0
+    assert elected(np.column_stack((noise, noise + shift)), np.ones(2), used, rules) == -1
     # Nobody has more than one vote, however far away he is: a tenth of the samples does not turn the election.
     noise[:400] += 1e6
     shift[:400] = -1e6
-    assert elected(np.column_stack((noise, noise + shift)), used, 1.0) == -1
+    assert elected(np.column_stack((noise, noise + shift)), np.ones(2), used, rules) == -1
     assert OPINION.optimism > 0
+
+
+def test_a_close_vote_is_won_by_the_clear_signal_and_a_lost_one_is_not():
+    rng = np.random.default_rng(2)
+    first, second = rng.standard_normal((2, 4000))
+    used, rules = np.ones(4000, bool), Rules(level=0.2, lead=np.inf)
+    close = np.column_stack((first, second))
+    assert elected(close, np.array([0.2, 1.0]), used, rules) == 0
+    assert elected(close, np.array([1.0, 0.2]), used, rules) == -1
+    # Not clearer by enough, and with a faint answer nothing else counts.
+    assert elected(close, np.array([1.0, 1.2]), used, rules) == -1
+    # Who loses by more than the bad samples can do was refuted, however clear.
+    assert elected(np.column_stack((first, 1.5 * second)), np.array([0.2, 9.0]), used, rules) == -1
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_short_signal_that_ties_with_the_truth_does_not_win():
+    # Far from the truth, and so short that noise hides where it does not fit: a fifth of the samples is enough for a tie.
+    attack = ParametricAttack(angle=1.57, norm=0.55, by_difference=1.0, move=1.08, noise_factor=0.12)
+    for seed in (0, 2):
+        world = make_world(
+            30, 3000, contamination=0.2, noise="gaussian", noise_std=0.5, attack=attack.adversary, seed=seed
+        )
+        model = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
+        assert distance(model.signal_, world.truth) < 0.2, f"seed {seed}"
+        with varied(OPINION, clear=np.inf):
+            deceived = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
+        assert distance(deceived.signal_, world.truth) > 0.9, f"seed {seed}"
+
+
+def test_faint_answers_of_noisy_worlds_stay_as_they_are():
+    for noise in ("gaussian", "student"):
+        world = make_world(20, 2000, contamination=0.1, noise=noise, noise_std=2.0, attack="decoy_equal", seed=3)
+        model = RobustPhaseRetrieval(0.1).fit(world.A, world.y)
+        with varied(CONTRADICTION, slack=np.inf), varied(OPINION, clear=np.inf):
+            alone = RobustPhaseRetrieval(0.1).fit(world.A, world.y)
+        assert "second opinion" in [record.stage for record in model.history_], noise
+        assert_array_equal(model.signal_, alone.signal_, noise)
 
 
 def test_values_that_far_more_responses_have_than_others_are_no_noise():

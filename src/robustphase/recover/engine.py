@@ -35,7 +35,7 @@ from robustphase.recover.contradiction import contradictions
 from robustphase.recover.joined_groups import is_majority, rows_as_groups, with_groups_known
 from robustphase.recover.law_engine import Detector
 from robustphase.recover.recovery import History, Recovery, Run
-from robustphase.recover.second_opinion import second_opinions
+from robustphase.recover.second_opinion import faint, second_opinions
 from robustphase.recover.selection import Selected, finalists, select
 from robustphase.recover.under_law import under_law, with_censored, without_censored
 from robustphase.recover.uneven import recover_uneven
@@ -250,8 +250,9 @@ def _fit_with_evidence(
     tell_found(np.sqrt(problem.units) * fit.state.signals / run.size)
     weights = _classified(problem, fitted, fit)
     doubts = contradictions(fitted, fit, weights)
-    if (doubts > 1).any():
-        fit = _heard_twice(problem, fit, weights, doubts, run)
+    heard = (doubts > 1) | faint(fitted, fit)
+    if heard.any():
+        fit = _heard_twice(problem, fit, weights, np.where(heard, doubts, np.nan), run)
         weights = _classified(problem, fitted, fit)
     units = problem.units
     return Recovery(
@@ -271,8 +272,8 @@ def _fit_with_evidence(
 
 
 def _heard_twice(problem: Problem, fit: LikelihoodFit, weights: Array, doubts: Array, run: Run) -> LikelihoodFit:
-    """The fits, with other answers to those in doubt where the samples vote for them."""
-    doubted = doubts > 1
+    """The fits, with other answers where doubts are numbers and the samples vote for them."""
+    doubted = ~np.isnan(doubts)
     search = _broad_candidates if doubted.sum() <= ENGINE.broad_columns else _shared_candidates
     better, others = second_opinions(
         problem.only(doubted), fit.only(doubted), weights[:, doubted], doubts[doubted], lambda half: search(half, run)

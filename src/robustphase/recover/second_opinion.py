@@ -11,12 +11,19 @@ not outweigh many ordinary ones (Mallows' estimator). Among these and the answer
 closer to its response. With symmetric noise that is the test of Scheffé, on which nobody has more influence than the number of
 samples he holds, and the winner is the signal against which the least majority can be found. Where the vote is a tie, the
 shorter best half of residuals decides (Martin, Yohai and Zamar, 1989).
+
+A close vote refutes nobody: who holds a share of the samples can bring two signals to a tie, the farther apart, the shorter the
+second one is and the more it leaves to noise. So of those that are not refuted only the *clear* ones stand, with about as much
+power over the noise that they leave as the clearest has. The truth then loses ties with longer signals, which are near it, and
+wins those with shorter ones, which need not be. For the same reason a *faint* answer, with less power than noise, is heard again
+even where nothing contradicts it, and none but a clearer one takes its place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,6 +58,12 @@ class OpinionOptions:
         "lead, in standard errors of a vote and roots of the real unknowns, that a tight fit to these very samples has "
         "without being closer",
     )
+    refuted: float = empirical(
+        0.25,
+        "part of the contamination by which a vote must be lost to refute a signal: the truth loses less to all whose laws "
+        "differ from its own by one and a half times the contamination",
+    )
+    clear: float = empirical(1.5, "times as much power over noise make a signal clearer")
     sure: float = derived(
         2.0,
         "contradictions that many times as strong as the least one are no chance, and the answer has no lead in the vote",
@@ -88,6 +101,17 @@ def crowded(responses: Array) -> Array:
     return many
 
 
+def faint(problem: Problem, fit: LikelihoodFit) -> Array:
+    """Which answers have less power than half of the residuals spread, shape (k,): longer signals may hide behind the noise."""
+    dim: Array = powers(fit.state.signals) < best_half(problem, fit.residuals)
+    return dim
+
+
+def powers(signals: Array) -> Array:
+    """Mean responses without a background, shape (k,)."""
+    return np.asarray(abs2(signals).sum(axis=0))
+
+
 def second_opinions(
     problem: Problem, fit: LikelihoodFit, weights: Array, doubts: Array, search: Search
 ) -> tuple[Array, LikelihoodFit]:
@@ -102,7 +126,7 @@ def second_opinions(
     weights : ndarray of shape (m, k)
         Weights of the samples.
     doubts : ndarray of shape (k,)
-        How strongly the answers are contradicted, above one.
+        How strongly the answers are contradicted; those up to one are faint.
     search : callable
         Finds candidates for every column of a problem.
     """
@@ -124,8 +148,11 @@ def second_opinions(
         [
             elected(
                 np.column_stack((fit.residuals[:, k], others.residuals[:, owners == k])),
+                np.append(powers(signals[:, [k]]), powers(others.state.signals[:, owners == k])),
                 np.broadcast_to(problem.weights, fit.residuals.shape)[:, k] > 0,
-                0.0 if doubts[k] > OPINION.sure else OPINION.optimism * np.sqrt(real_unknowns(signals)),
+                Rules(
+                    float(np.broadcast_to(problem.levels, doubts.shape)[k]), _lead(doubts[k], real_unknowns(signals))
+                ),
             )
             for k in range(len(sought))
         ]
@@ -142,17 +169,41 @@ def second_opinions(
     return better, winners._replace(state=winners.state._replace(noise=wide))
 
 
-def elected(residuals: Array, used: Array, lead: float) -> int:
+def _lead(doubt: float, unknowns: int) -> float:
+    if doubt <= 1:
+        # Nothing is held against the answer but that it is faint.
+        return np.inf
+    return 0.0 if doubt > OPINION.sure else OPINION.optimism * float(np.sqrt(unknowns))
+
+
+class Rules(NamedTuple):
+    """What an election goes by.
+
+    Attributes
+    ----------
+    level : float
+        Share of the samples that may be bad.
+    lead : float
+        Standard errors of the vote by which another must beat the answer: what it would lead by without being closer.
+    """
+
+    level: float
+    lead: float
+
+
+def elected(residuals: Array, power: Array, used: Array, rules: Rules) -> int:
     """Which of the other signals the samples elect instead of the answer, or -1 for none.
 
     Parameters
     ----------
     residuals : ndarray of shape (m, l)
         Residuals of the answer, and of the others.
+    power : ndarray of shape (l,)
+        Squared norms of the signals.
     used : ndarray of bool, shape (m,)
         The samples that vote.
-    lead : float
-        Standard errors of the vote by which another must beat the answer: what it would lead by without being closer.
+    rules : Rules
+        What the election goes by.
     """
     seen, voters = residuals[used], max(int(used.sum()), 1)
     # Around their medians: what a fit takes for the background depends on how it treats the tails of skewed noise.
@@ -160,14 +211,19 @@ def elected(residuals: Array, used: Array, lead: float) -> int:
     closer = np.stack([(one[:, np.newaxis] < sizes).mean(axis=0) for one in sizes.T])
     shares = (1 + closer - closer.T) / 2
     # The others were made for such a vote, and the answer was not.
-    shares[0, 1:] += lead / (2 * np.sqrt(voters))
+    shares[0, 1:] += rules.lead / (2 * np.sqrt(voters))
+    chance = OPINION.tied / (2 * np.sqrt(voters))
+    halves = np.array([shortest_half(column)[1] for column in seen.T])
     worst = shares.min(axis=1)
+    standing = worst >= worst.max() - chance - OPINION.refuted * rules.level
+    clarity = power / np.maximum(halves, _TINY)
+    standing &= OPINION.clear * clarity >= clarity[standing].max()
+    worst = np.where(standing, worst, -np.inf)
     if worst[0] >= worst.max():
         return -1
     # Who is within chance of the winner counts as elected too, and explains its best half most closely.
-    tied = worst >= worst.max() - OPINION.tied / (2 * np.sqrt(voters))
-    halves = [shortest_half(column)[1] for column in seen[:, 1:].T]
-    return int(np.argmin(np.where(tied[1:], halves, np.inf)))
+    tied = worst >= worst.max() - chance
+    return int(np.argmin(np.where(tied[1:], halves[1:], np.inf)))
 
 
 def best_half(problem: Problem, residuals: Array) -> Array:
