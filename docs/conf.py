@@ -1,5 +1,6 @@
 """Sphinx configuration."""
 
+import os
 import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -17,6 +18,16 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "mathml",
 ]
+# Links into the reference of other projects need their inventories from the network, and without them a build would warn.
+if os.environ.get("ROBUSTPHASE_DOCS_ONLINE") == "1":
+    extensions.append("sphinx.ext.intersphinx")
+    intersphinx_mapping = {
+        "python": ("https://docs.python.org/3", None),
+        "numpy": ("https://numpy.org/doc/stable", None),
+        "scipy": ("https://docs.scipy.org/doc/scipy", None),
+        "sklearn": ("https://scikit-learn.org/stable", None),
+    }
+    intersphinx_timeout = 30
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build", "_generated", "_templates", "examples/*.ipynb", "examples/*.py", "examples/*.zip"]

@@ -73,3 +73,12 @@ def test_the_map_of_the_paper_leads_to_what_exists():
         # A row that names a whole file points at all of its tests.
         wanted = rf"^def {name}\(" if name else r"^def test_"
         assert re.search(wanted, (ROOT / path).read_text("utf-8"), re.M), test
+
+
+INCLUDE = re.compile(r"^```\{include\} (_generated/\S+)$", re.MULTILINE)
+
+
+def test_every_page_of_figures_is_shown_and_every_shown_one_is_there():
+    docs = ROOT / "docs"
+    shown = {name for page in docs.glob("*.md") for name in INCLUDE.findall(page.read_text("utf-8"))}
+    assert shown == {f"_generated/{path.name}" for path in (docs / "_generated").glob("*.md")}
