@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import robustphase as rp
 from robustphase.plot.many import expected_errors
-from robustphase.plot.samples import THRESHOLD
+from robustphase.plot.samples import THRESHOLD, noise_of
 from robustphase.report.diagnostics import (
     CheckRecord,
     FitDiagnostics,
@@ -303,9 +303,7 @@ def one_of(model: rp.RobustPhaseRetrieval, index: int) -> rp.RobustPhaseRetrieva
         values = getattr(model, name)
         # One column may serve all signals.
         setattr(one, name, None if values is None else values[:, index if values.shape[1] > 1 else 0])
-    one.noise_model_ = type(model.noise_model_)(
-        *(part[index] if np.ndim(part) else part for part in model.noise_model_)
-    )
+    one.noise_model_ = noise_of(model, index)
     tested: Any = model.model_check_
     one.model_check_ = tested[index]
     one._doubted = ", ".join(check.name for check in tested[index].checks if check.severe)
