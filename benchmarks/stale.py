@@ -18,7 +18,6 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +25,7 @@ from benchmarks import readme
 from benchmarks.digest import engine_digest
 from benchmarks.registry import BENCHMARKS, Benchmark, total_minutes
 from benchmarks.stamp import stamp_of
-from benchmarks.store import DOCS, stored
+from benchmarks.store import DOCS, picture_digest, stored
 
 #: Above a table of numbers that nobody measured.
 NOT_MEASURED = "<!-- not measured -->"
@@ -66,7 +65,7 @@ def stale_files(benchmark: Benchmark, docs: Path) -> Iterator[Problem]:
             stamp = stamp_of((docs / name).read_text("utf-8"))
             engine = stamp.engine if stamp else ""
         else:
-            same = name in drawn and drawn[name]["picture"] == sha256((docs / name).read_bytes()).hexdigest()[:12]
+            same = name in drawn and drawn[name]["picture"] == picture_digest(docs / name)
             engine = drawn[name]["engine"] if same else ""
         if not engine:
             yield Problem(name, "has no stamp", benchmark.name)
