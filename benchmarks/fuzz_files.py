@@ -442,7 +442,7 @@ def worker(connection: Connection, folder: str, seed: int) -> None:
             try:
                 outcome = try_case(Case(Path(number), None), form)
                 connection.send((outcome, "") if outcome == "refused" else ("failed", "it was read\n"))
-            except BaseException:
+            except BaseException:  # Whatever is not a refusal is the failure that is looked for, also an exit.
                 connection.send(("failed", traceback.format_exc()))
             continue
         if form not in originals:
@@ -465,7 +465,7 @@ def worker(connection: Connection, folder: str, seed: int) -> None:
             told = outcome if outcome == "refused" else "same" if outcome == print_ else "changed"
             silent = told == "changed" and form in CHECKSUMMED
             connection.send(("failed", "other numbers, and nothing was said\n") if silent else (told, ""))
-        except BaseException:
+        except BaseException:  # As for hostile files: whatever is not a refusal is a failure.
             connection.send(("failed", traceback.format_exc()))
 
 

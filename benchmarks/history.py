@@ -27,7 +27,7 @@ def figures(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 
 def regressed(runs: Sequence[Row]) -> bool:
-    """Whether the last run of a watched figure is worse than the one before; other processors and cores are not compared."""
+    """Whether the last run of a watched figure is worse than the one before; runs on another number of cores are not compared."""
     if len(runs) < 2 or runs[-1]["figure"] not in WATCHED:
         return False
     before, after = runs[-2:]
@@ -50,11 +50,12 @@ def history_table(rows: Iterable[Row], names: Sequence[str] = WATCHED, last: int
 
 
 def main(names: Sequence[str] = ()) -> int:
-    """Print the last two runs of every figure beside each other."""
-    worse = 0
+    """Print the last four runs of every figure beside each other; 1 if a watched one became worse, otherwise 0."""
+    found = 0
     for name in names or BENCHMARKS:
         for figure, runs in figures(stored(name)).items():
             values = " -> ".join(f"{row['value']:.3g}" for row in runs[-4:])
-            worse += regressed(runs)
-            print(f"{name}, {figure}: {values}{'  WORSE' if regressed(runs) else ''}")
-    return 1 if worse else 0
+            worse = regressed(runs)
+            found += worse
+            print(f"{name}, {figure}: {values}{'  WORSE' if worse else ''}")
+    return 1 if found else 0

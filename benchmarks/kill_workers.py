@@ -84,7 +84,7 @@ def one_fit(world: rp.simulate.World, client: Any, kill: Kill | None = None) -> 
         what = "answered"
     except RuntimeError as error:
         what = f"{CLEAR}: {str(error)[:90]}"
-    except Exception as error:
+    except Exception as error:  # Whatever else a fit ends with is the failure that is looked for.
         what = f"FAILED with {type(error).__name__}: {str(error)[:200]}"
     over.set()
     if thread is not None:

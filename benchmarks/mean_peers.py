@@ -244,7 +244,7 @@ def _measure(peer: Peer, case: Case, send: Any) -> None:
     """In a child process: errors over the oracle's, and time over that of the plain mean."""
     warnings.simplefilter("ignore")
     ratios, times = [], []
-    # Imports and compilation are not what is measured.
+    # Imports and compilation are not what is measured; a peer that fails here fails again below, where that is noted.
     with suppress(Exception):
         peer.estimate(subtle(200, 10, case.told, 0).points, case.told)
     try:
@@ -263,7 +263,7 @@ def _measure(peer: Peer, case: Case, send: Any) -> None:
             ratios.append(world.error(location.ravel()) / world.oracle())
             times.append(seconds / plain)
             send.send((ratios, times, ""))
-    except BaseException as problem:  # a panic of Rust is no Exception
+    except BaseException as problem:  # A peer may fail in any way; a panic of Rust is no Exception.
         send.send((ratios, times, type(problem).__name__))
 
 

@@ -137,7 +137,7 @@ def tile(light: np.ndarray, brightest: float) -> np.ndarray:
     return np.pad(np.kron(grey, np.ones((ZOOM, ZOOM), np.uint8)), GAP // 2, constant_values=255)
 
 
-def picture(matrix: np.ndarray, answers: list[np.ndarray], target: int, seed: int = SEED) -> np.ndarray:
+def picture(matrix: np.ndarray, answers: list[np.ndarray], seed: int = SEED) -> np.ndarray:
     """The camera before, and with the focus of each answer for one pixel; the last one is the truth and sets the greys."""
     rng = np.random.default_rng(seed + 1)
     shown = [rp.simulate.on_off().sample(1, MIRRORS, seed=rng)[0], *(masks(row[np.newaxis])[0] for row in answers)]
@@ -183,7 +183,7 @@ def run(pixels: int = SIDE**2) -> None:
         publish("_generated/micromirror.md", "\n".join(table) + "\n", seeds=[SEED, 1])
         answers = [others["RAF"][0], others["RAF, worst readings thrown out by hand"][0], model.signal_[0], matrix[0]]
         with writing(DOCS / PICTURE) as file:
-            file.write(encode_png(picture(matrix, answers, 0)))
+            file.write(encode_png(picture(matrix, answers)))
         keep_picture("micromirror", PICTURE)
 
 

@@ -5,7 +5,8 @@ its rooms. Also listed: pages without a stamp, pages and pictures that no benchm
 figures in docs/*.md and README.md that were typed by hand: a benchmark should write them, or ``<!-- not measured -->`` above
 them say that they are not measurements.
 
-``--run`` measures what is stale, shortest first, two at a time where one core is enough; ``--minutes`` says how long.
+``--run`` measures what is stale, shortest first, two at a time where one core is enough; ``--minutes`` says how long. What
+each took is printed. If one fails, the others go on; the last line names those that failed.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import readme
 from benchmarks.digest import engine_digest
+from benchmarks.markdown import counted
 from benchmarks.registry import BENCHMARKS, Benchmark, total_minutes
 from benchmarks.stamp import stamp_of
-from benchmarks.store import DOCS, stored
+from benchmarks.store import DOCS, picture_digest, stored
 
 #: Above a table of numbers that nobody measured.
 NOT_MEASURED = "<!-- not measured -->"
@@ -66,7 +67,7 @@ def stale_files(benchmark: Benchmark, docs: Path) -> Iterator[Problem]:
             stamp = stamp_of((docs / name).read_text("utf-8"))
             engine = stamp.engine if stamp else ""
         else:
-            same = name in drawn and drawn[name]["picture"] == sha256((docs / name).read_bytes()).hexdigest()[:12]
+            same = name in drawn and drawn[name]["picture"] == picture_digest(docs / name)
             engine = drawn[name]["engine"] if same else ""
         if not engine:
             yield Problem(name, "has no stamp", benchmark.name)
@@ -137,16 +138,11 @@ def measure(chosen: Iterable[Benchmark], minutes: float) -> list[str]:
             print(f"{one.name}: left for later, {one.minutes:g} minutes do not fit", flush=True)
             return
         started = time.monotonic()
-        threads = {} if one.cores == "alone" else {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        command = [sys.executable, "-m", "benchmarks", one.name]
-        done = subprocess.run(
-            command, env=os.environ | threads, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False
-        )
-        took = (time.monotonic() - started) / 60
-        print(f"{one.name}: {took:.1f} minutes, of {one.minutes:g}", flush=True)
-        if done.returncode != 0:
+        problem = run_alone(one)
+        took = f"{time.monotonic() - started:.0f} s, {one.minutes:g} minutes planned"
+        if problem:
             failed.append(one.name)
-            print(f"{one.name} failed:\n{done.stderr[-2000:]}", flush=True)
+        print(f"{one.name}: failed after {took}; {problem}" if problem else f"{one.name}: {took}", flush=True)
 
     with ThreadPoolExecutor(2) as pair:
         list(pair.map(run, [one for one in queue if one.cores == 1]))
@@ -154,6 +150,26 @@ def measure(chosen: Iterable[Benchmark], minutes: float) -> list[str]:
         if one.cores != 1:
             run(one)
     return failed
+
+
+def run_alone(benchmark: Benchmark) -> str:
+    """Run a benchmark in a process of its own; why that failed, or nothing."""
+    threads = {} if benchmark.cores == "alone" else {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "benchmarks", benchmark.name]
+    try:
+        done = subprocess.run(
+            command,
+            env=os.environ | threads,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except OSError as error:
+        # One benchmark that cannot be started must not end the others.
+        return f"{type(error).__name__}: {error}"
+    return "" if done.returncode == 0 else f"exit code {done.returncode}\n{done.stderr[-2000:]}"
 
 
 def main(arguments: Sequence[str] = ()) -> int:
@@ -175,6 +191,8 @@ def main(arguments: Sequence[str] = ()) -> int:
         print(f"to run again, {total_minutes(again):.0f} minutes on two cores: python -m benchmarks stale --run")
         print("\n".join(f"  {one.minutes:5g}  {one.name}" for one in again))
     print(f"{len(found)} problems" if found else "every page is of the present engine")
+    if failed:
+        print(f"{counted(len(failed), 'run')} failed, the others went on: {', '.join(failed)}")
     return 1 if found or failed else 0
 
 

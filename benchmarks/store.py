@@ -16,14 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
 from threadpoolctl import threadpool_info
 
-import robustphase as rp
 from benchmarks import stamp
 from benchmarks.digest import engine_digest
 from benchmarks.registry import BENCHMARKS, Benchmark
 from robustphase.atomic import write_text
+from robustphase.report.collecting import software_versions
 
 RESULTS = Path(__file__).with_name("results")
 DOCS = Path(__file__).parents[1] / "docs"
@@ -37,12 +36,7 @@ def provenance(benchmark: Benchmark) -> Row:
         "commit": stamp.COMMIT,
         "date": stamp.today(),
         "engine": engine_digest(benchmark.rooms),
-        "versions": {
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "robustphase": rp.__version__,
-        },
+        "versions": software_versions(),
         "machine": {"cores": os.cpu_count(), "processor": platform.machine(), "blas": ", ".join(blas)},
     }
 
@@ -59,21 +53,26 @@ def keep(name: str, page: str, rows: Iterable[Mapping[str, Any]], *, part: str =
     ``foreign`` rows are of other software: they stay when the engine changes.
     """
     head = provenance(BENCHMARKS[name])
-    kept = [
-        row
-        for row in stored(name)
-        if "figure" in row
-        or row.get("page") != page
-        or (row["part"] != part and row["engine"] in ("", head["engine"] if not foreign else row["engine"]))
-    ]
+
+    def stays(row: Row) -> bool:
+        if "figure" in row or row.get("page") != page:
+            return True
+        # Other software has measured no engine of ours, and so takes none away.
+        return row["part"] != part and (foreign or row["engine"] in ("", head["engine"]))
+
+    kept = [row for row in stored(name) if stays(row)]
     own = head | {"engine": ""} if foreign else head
     _write(name, kept + [{"page": page, "part": part, **row, **own} for row in rows])
 
 
 def keep_picture(name: str, picture: str) -> None:
     """Note with what a picture, a file below docs, was drawn."""
-    content = sha256((DOCS / picture).read_bytes()).hexdigest()[:12]
-    keep(name, picture, [{"picture": content}])
+    keep(name, picture, [{"picture": picture_digest(DOCS / picture)}])
+
+
+def picture_digest(path: Path) -> str:
+    """Twelve hexadecimal digits that change with the content of a picture."""
+    return sha256(path.read_bytes()).hexdigest()[:12]
 
 
 def keep_figures(name: str, figures: Mapping[str, float]) -> None:

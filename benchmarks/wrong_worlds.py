@@ -26,6 +26,7 @@ import robustphase as rp
 from benchmarks.further_worlds import FURTHER
 from benchmarks.known_worlds import KNOWN
 from benchmarks.laboratory_worlds import LABORATORY
+from benchmarks.markdown import table
 from benchmarks.options import call
 from benchmarks.render import publish
 from benchmarks.world_makers import Array
@@ -61,14 +62,6 @@ class Outcome(NamedTuple):
         return self.certificate + ROUNDING < self.error
 
 
-def distance(found: Array, truth: Array, *, real_rows: bool) -> float:
-    """Relative error; of a complex signal behind real rows also up to conjugation."""
-    error = float(rp.distance(found, truth, relative=True))
-    if np.iscomplexobj(truth) and real_rows:
-        error = min(error, float(rp.distance(found, truth.conj(), relative=True)))
-    return error
-
-
 def fitted(name: str, A: Any, y: Array, truths: Array, told: Mapping[str, Any]) -> list[Outcome]:
     """Fit and judge every signal."""
     with warnings.catch_warnings(record=True) as caught:
@@ -79,6 +72,8 @@ def fitted(name: str, A: Any, y: Array, truths: Array, told: Mapping[str, Any]) 
             return [Outcome(name, np.inf, False, True, np.inf, (f"refused: {error}",))]
     warned = any(issubclass(one.category, ModelWarning) for one in caught)
     checks = model.model_check_ if isinstance(model.model_check_, tuple) else (model.model_check_,)
+    # Behind real rows the conjugate of a signal is the same signal.
+    real_rows = A.dtype.kind != "c"
     per_signal = zip(
         np.atleast_2d(model.signal_),
         truths,
@@ -90,7 +85,7 @@ def fitted(name: str, A: Any, y: Array, truths: Array, told: Mapping[str, Any]) 
     return [
         Outcome(
             name,
-            distance(signal, truth, real_rows=A.dtype.kind != "c"),
+            rp.distance(signal, truth, relative=True, conjugate=real_rows),
             bool(converged),
             warned and check.severe,
             float(certificate),
@@ -256,7 +251,7 @@ class Tally(NamedTuple):
             "certificates below the error",
             "failed checks (first fit)",
         )
-        lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+        lines = []
         for name in dict.fromkeys(one.name for one in self.wrong):
             fits = [one for one in self.wrong if one.name == name]
             cells = (
@@ -267,8 +262,8 @@ class Tally(NamedTuple):
                 f"{sum(one.overconfident for one in fits)}",
                 ", ".join(fits[0].failed)[:160],
             )
-            lines.append(f"| {' | '.join(cells)} |")
-        return "\n".join(lines)
+            lines.append(cells)
+        return table(heads, lines)
 
 
 def run(right: int = 1000, seed: int = 31_000, seeds: int = 1, only: str = "") -> None:
@@ -288,7 +283,7 @@ def run(right: int = 1000, seed: int = 31_000, seeds: int = 1, only: str = "") -
             print(f"{title}: {one.name}, error {one.error:.2f}, certificate {one.certificate:.2g}, {one.failed}")
     print(tally.head())
     if not only:
-        publish(PAGE, f"{tally.head()}\n\n{tally.table()}\n", seeds=[seed, seeds])
+        publish(PAGE, f"{tally.head()}\n\n{tally.table()}", seeds=[seed, seeds])
 
 
 if __name__ == "__main__":

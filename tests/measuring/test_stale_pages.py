@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
@@ -113,7 +114,37 @@ def test_what_measures_times_keeps_its_threads(ran):
 def test_a_failure_is_told_and_the_rest_is_run(ran, capsys):
     assert stale.measure([benchmark("bad", 1), benchmark("good", 1)], minutes=5) == ["bad"]
     assert [name for name, _ in ran] == ["bad", "good"]
-    assert "bad failed:\nwhy" in capsys.readouterr().out
+    assert re.search(r"bad: failed after \d+ s, 1 minutes planned; exit code 1\nwhy", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_a_process_that_cannot_be_started_does_not_end_the_others(monkeypatch, capsys, cores):
+    def run(command, **options):
+        if command[-1] == "first":
+            raise OSError("no room")
+        return type("Done", (), {"returncode": 0, "stderr": ""})
+
+    monkeypatch.setattr(stale.subprocess, "run", run)
+    chosen = [benchmark(name, 1, cores) for name in ("first", "second", "third")]
+    assert stale.measure(chosen, minutes=5) == ["first"]
+    out = capsys.readouterr().out
+    assert "OSError: no room" in out
+    for name in ("second", "third"):
+        assert re.search(rf"{name}: \d+ s, 1 minutes planned\n", out)
+
+
+def test_the_end_names_what_failed(measured, engine, monkeypatch, capsys):
+    # A run may fail after it has written its pages: none is stale then, and the failure still counts.
+    engine("b" * 12)
+
+    def run(command, **options):
+        render.publish(PAGE, "New figures.\n")
+        store.keep_picture("trial", PICTURE)
+        return type("Done", (), {"returncode": 3, "stderr": "why"})
+
+    monkeypatch.setattr(stale.subprocess, "run", run)
+    assert stale.main(["--run"]) == 1
+    assert capsys.readouterr().out.endswith("1 run failed, the others went on: trial\n")
 
 
 def test_shortest_first(monkeypatch):

@@ -51,6 +51,17 @@ def test_the_page_lists_bad_groups_every_check_and_the_law_of_counts(counted, re
     assert len(page.encode()) < LARGEST
 
 
+def test_groups_whose_widths_were_not_compared_are_shown_by_their_weights(counted, read):
+    _, kept = counted
+    compared = read(render_report(kept)).text
+    assert "Width of the residuals of every group" in compared
+    assert "is over that of the noise" in compared
+    other = read(render_report(replace(kept, group_widths=None))).text
+    assert "Weight of every group" in other
+    assert "Width of the residuals of every group" not in other
+    assert "is over that of the noise" not in other
+
+
 def test_the_expected_error_stands_first_and_each_error_is_explained(page, read):
     found = read(page)
     assert next(iter(key for key in found.values if key.endswith("_error"))) == "expected_error"

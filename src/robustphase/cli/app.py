@@ -45,8 +45,6 @@ GENERAL = ("quiet", "debug")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Request = TypeVar("Request")
-#: A number of things, of which there is at least one.
-COUNT = click.IntRange(min=1)
 #: Where a context keeps what was typed after the name of its command.
 _TYPED = "robustphase.typed"
 #: Where a context keeps what the library has warned of.
@@ -156,39 +154,6 @@ def general_options(function: Function) -> Function:
         "Other options", "--debug", is_flag=True, show_default=False, help="Show the traceback of an error as well."
     )
     return quiet(debug(function))
-
-
-def world_size(group: str, n: int, m: int) -> Callable[[Function], Function]:
-    """``--n`` and ``--m``, the size of the worlds that a command makes."""
-    unknowns = option(group, "--n", "n", type=COUNT, metavar="COUNT", default=n, help="Unknowns.")
-    samples = option(group, "--m", "m", type=COUNT, metavar="COUNT", default=m, help="Samples.")
-    return lambda function: unknowns(samples(function))
-
-
-def world_noise(group: str) -> Callable[[Function], Function]:
-    """``--noise-std`` and ``--noise-mean`` of these worlds."""
-    spread = option(
-        group,
-        "--noise-std",
-        type=click.FloatRange(min=0),
-        metavar="NUMBER",
-        default=0.5,
-        help="Standard deviation of the noise, in units of the signal's squared norm.",
-    )
-    mean = option(
-        group,
-        "--noise-mean",
-        type=float,
-        metavar="NUMBER",
-        default=0.0,
-        help="Background in the same units; if it is not 0, methods that can are told that it is unknown.",
-    )
-    return lambda function: spread(mean(function))
-
-
-def workers(group: str) -> Callable[[Function], Function]:
-    """``--workers``, the processes among which work is divided."""
-    return option(group, "--workers", type=COUNT, metavar="COUNT", help="Processes. Default: one per processor.")
 
 
 def as_request(kind: type[Request], options: Mapping[str, Any]) -> Request:

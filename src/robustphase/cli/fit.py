@@ -21,6 +21,7 @@ from robustphase.cli.fit_request import FitRequest, read_labels
 from robustphase.cli.fit_summary import facts_of_many, facts_of_one, model_checks
 from robustphase.cli.outputs import note_written, written
 from robustphase.cli.progress import Progress, say_costs
+from robustphase.cli.shared_options import flagged_table, shown_shapes
 from robustphase.cli.terminal import screen, shown
 from robustphase.cli.values import (
     FIELDS,
@@ -30,8 +31,6 @@ from robustphase.cli.values import (
     NONFINITE,
     STEPS,
     TRANSPOSE,
-    DetectorShape,
-    ImageShape,
     Level,
     NumberOrFile,
     Start,
@@ -206,13 +205,7 @@ robustphase fit data.npz --contamination 0.1 --noise-mean unknown --out result.n
     type=click.Path(path_type=Path),
     help="Write a report to look at: one file that needs no network.",
 )
-@option(
-    OUTPUT,
-    "--flagged",
-    metavar="BAD.csv",
-    type=click.Path(path_type=Path),
-    help="Write the samples that were treated as bad to a table.",
-)
+@flagged_table(OUTPUT)
 @option(
     OUTPUT,
     "--overwrite",
@@ -220,13 +213,7 @@ robustphase fit data.npz --contamination 0.1 --noise-mean unknown --out result.n
     show_default=False,
     help="Write over a result or report that is there already.",
 )
-@option(OUTPUT, "--image-shape", type=ImageShape(), help="The signal is a picture of this height and width.")
-@option(
-    OUTPUT,
-    "--detector-shape",
-    type=DetectorShape(),
-    help="The samples of one signal are the readings of a detector of this height and width, or of several frames of it.",
-)
+@shown_shapes(OUTPUT)
 @option(
     LONG,
     "--checkpoint",

@@ -11,8 +11,8 @@ import click
 from robustphase.cli.app import as_command, as_request, general_options, option
 from robustphase.cli.fit_outputs import write_flagged
 from robustphase.cli.outputs import check_distinct, check_outputs, note_written
+from robustphase.cli.shared_options import flagged_table, shown_shapes
 from robustphase.cli.terminal import screen, shown
-from robustphase.cli.values import DetectorShape, ImageShape
 from robustphase.report import FitDiagnostics, ManyDiagnostics, load_result, write_report
 
 OUTPUT = "Output"
@@ -49,20 +49,8 @@ class ReportRequest:
     type=click.Path(path_type=Path),
     help="Where the report goes. Default: the name of RESULT with .html at its end, in the current folder.",
 )
-@option(
-    OUTPUT,
-    "--flagged",
-    metavar="BAD.csv",
-    type=click.Path(path_type=Path),
-    help="Write the samples that were treated as bad to a table.",
-)
-@option(OUTPUT, "--image-shape", type=ImageShape(), help="The signal is a picture of this height and width.")
-@option(
-    OUTPUT,
-    "--detector-shape",
-    type=DetectorShape(),
-    help="The samples of one signal are the readings of a detector of this height and width, or of several frames of it.",
-)
+@flagged_table(OUTPUT)
+@shown_shapes(OUTPUT)
 @option(OUTPUT, "--overwrite", is_flag=True, show_default=False, help="Write over files that are there already.")
 @general_options
 def report(**options: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robustphase.plot.axes import Axes, axes_or_new, legend, logarithmic, plain, scatter
+from robustphase.plot.axes import Axes, axes_or_new, drawable, legend, logarithmic, plain, scatter
 from robustphase.plot.palette import INK, MARKS, MUTED
 from robustphase.plot.samples import THRESHOLD, fitted, is_many, one_signal, optional
 from robustphase.population import distance
@@ -55,7 +55,7 @@ def history(fit: Any, quantity: str = "moved", *, ax: Axes | None = None) -> Axe
     words, log = QUANTITIES[quantity]
     stages, values = _column(records, "stage").tolist(), _column(records, quantity).astype(float)
     ax = axes_or_new(ax)
-    seen = np.isfinite(values) & ((values > 0) | (not log))
+    seen = drawable(values, log=log)
     mark, steps = MARKS["recovered"], np.arange(1, values.size + 1)
     # A broken line: what lies between two stages is not known.
     ax.plot(steps[seen], values[seen], color=mark.colour, linewidth=0.8, linestyle=":")

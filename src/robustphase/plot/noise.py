@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from robustphase.plot.axes import Axes, axes_or_new, legend, logarithmic, scatter
 from robustphase.plot.detector import reach_of
 from robustphase.plot.palette import MARKS
-from robustphase.plot.samples import fitted, noise_of, one_signal, samples_of, variance_curve
+from robustphase.plot.samples import fitted, noise_of, one_signal, samples_of
 
 Array = NDArray[Any]
 
@@ -52,15 +52,14 @@ def noise(fit: Any, A: Any = None, y: Any = None, *, index: int = 0, ax: Axes | 
             ax.stairs(counts, edges, fill=True, color=mark.colour, alpha=0.42, label=label)
         elif values.size:
             ax.stairs(counts, edges, color=mark.colour, linewidth=1.5, label=label)
-    model = noise_of(fit)
+    model = noise_of(fit, index)
     if model is not None:
         across = np.linspace(-reach, reach, 241)
         scale = one_signal(fit, fitted(fit, "noise_scale"), index)
         per_bin = int(kept.sum()) * (edges[1] - edges[0]) * scale
-        one = type(model)(*(np.asarray(one_signal(fit, part, index)) for part in model))
         ax.plot(
             across,
-            per_bin * one.density(scale * across),
+            per_bin * model.density(scale * across),
             color=MARKS["model"].colour,
             linewidth=1.6,
             label="noise law",
@@ -83,7 +82,8 @@ def variance(fit: Any, A: Any = None, y: Any = None, *, index: int = 0, ax: Axes
     matplotlib.axes.Axes
         Root mean squares of the residuals, weighted as the fit weighs them, on logarithmic axes where everything is positive.
     """
-    if not hasattr(noise_of(fit), "variance"):
+    model = noise_of(fit, index)
+    if not hasattr(model, "variance"):
         raise ValueError(
             "the noise of this fit has the same width everywhere, so there is no curve; robustphase.plot.noise shows it."
         )
@@ -94,7 +94,7 @@ def variance(fit: Any, A: Any = None, y: Any = None, *, index: int = 0, ax: Axes
     low, high = (centres[0], centres[-1]) if centres.size else (0.0, 1.0)
     log = low > 0 and high > 4 * low
     across = np.geomspace(low, high, 200) if log else np.linspace(low, high, 200)
-    curve = np.sqrt(variance_curve(fit, across, index))
+    curve = np.sqrt(model.variance(across))
     ax.plot(across, curve, color=MARKS["model"].colour, linewidth=1.6, label="fitted curve")
     if log and np.all(rms > 0) and np.all(curve > 0):
         logarithmic(ax.xaxis)

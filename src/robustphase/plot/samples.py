@@ -60,10 +60,11 @@ def optional(fit: Any, name: str) -> Any:
     return getattr(fit, f"{name}_", getattr(fit, name, None))
 
 
-def noise_of(fit: Any) -> Any:
-    """The noise model of a fit, if it has one; that of diagnostics may be a curve."""
+def noise_of(fit: Any, index: int = 0) -> Any:
+    """The noise model of one signal of a fit, if it has one; that of diagnostics may be a curve."""
     curve = getattr(fit, "noise_curve", None)
-    return optional(fit, "noise_model") if curve is None else curve
+    noise = optional(fit, "noise_model") if curve is None else curve
+    return None if noise is None else type(noise)(*(np.asarray(one_signal(fit, part, index)) for part in noise))
 
 
 def one_signal(fit: Any, values: Any, index: int) -> Any:
@@ -155,14 +156,7 @@ def _centre(fit: Any, index: int) -> Any:
 
 def _widths(fit: Any, energies: Array, index: int) -> Any:
     """Width of the noise of every sample: a number, or an array where it depends on the signal."""
-    if not hasattr(noise_of(fit), "variance"):
+    noise = noise_of(fit, index)
+    if not hasattr(noise, "variance"):
         return one_signal(fit, fitted(fit, "noise_scale"), index)
-    return np.sqrt(variance_curve(fit, np.maximum(energies, 0.0), index))
-
-
-def variance_curve(fit: Any, energies: Array, index: int = 0) -> Array:
-    """Variance of clean readings with these ``|aᴴx|²``, under noise that depends on the signal."""
-    noise = noise_of(fit)
-    read, shot, relative = (one_signal(fit, part, index) for part in (noise.read, noise.shot, noise.relative))
-    curve: Array = read + shot * energies + relative * energies**2
-    return curve
+    return np.sqrt(noise.variance(np.maximum(energies, 0.0)))

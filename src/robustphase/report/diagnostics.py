@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import math
-import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
-from sklearn.utils.validation import validate_data
 
 import robustphase as rp
 from robustphase.estimator import CurvedNoise, NoiseModel
-from robustphase.files import fingerprint
 from robustphase.plot.samples import THRESHOLD, unusable_responses
-from robustphase.rows.passes import abs2, project_block
+from robustphase.report.collecting import (
+    GroupWidths,
+    as_fitted,
+    check_columns,
+    data_fingerprint,
+    facts_of,
+    require_fitted,
+)
+from robustphase.report.model_checks import CheckRecord, check_records, failed_checks
+from robustphase.report.one_signal import fitted_noise, is_rounding, row_figures, standard_errors_of
 
 Array = NDArray[Any]
 
-#: Standard errors need matrices of size n × n; beyond this n they are left out unless asked for.
-MOST_UNKNOWNS = 2000
-#: Rows with a larger squared length have no length and no prediction: what is computed with them overflows.
-LARGEST_SQUARE = 1e200
-#: A scale below this share of the size of the responses is rounding, not noise.
-ROUNDING = 1e-9
 #: What is kept of every stage: the fields of the estimator's history.
 HISTORY = (
     "stage",
@@ -39,24 +38,6 @@ HISTORY = (
     "passes",
     "seconds",
 )
-
-
-class GroupWidths(NamedTuple):
-    """Widths of the residuals of the groups over that of the noise."""
-
-    widths: Array
-
-
-class CheckRecord(NamedTuple):
-    """A check of the model: what it measured, its limit, whether that failed or spoils the answer, and what to do."""
-
-    name: str
-    figure: float
-    threshold: float
-    failed: bool
-    severe: bool
-    cause: str
-    remedy: str
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -273,11 +254,9 @@ class FitDiagnostics:
         **known: Any,
     ) -> FitDiagnostics:
         """The same, from rows and responses that have been checked; ``known`` is what the model does not know."""
-        figures = _row_figures(source, model.signal_)
+        figures = row_figures(source, model.signal_)
         unusable = figures.extreme | unusable_responses(responses)
         predictions = np.where(figures.extreme, np.nan, figures.energies + model.noise_mean_)
-        parameters = {name: plain_value(value) for name, value in model.get_params().items()}
-        last = model.history_[-1]
         return cls(
             signal=model.signal_,
             initial_signal=model.initial_signal_,
@@ -287,26 +266,19 @@ class FitDiagnostics:
             predictions=predictions,
             squared_norms=figures.squared_norms,
             history={name: np.array([getattr(record, name) for record in model.history_]) for name in HISTORY},
-            contamination_told=parameters["contamination"],
             contamination_used=float(model.contamination_),
             noise_mean=float(model.noise_mean_),
             noise_scale=float(model.noise_scale_),
             # Residuals are taken from predictions, which hold the noise mean.
             residual_centre=float(model.residual_centre_ - model.noise_mean_),
-            noise_model=_fitted_noise(model, predictions),
+            noise_model=fitted_noise(model, predictions),
             certificate=float(model.certificate_),
             converged=bool(model.converged_),
-            failed_checks=_failed_checks(model),
+            failed_checks=failed_checks(model.model_check_),
             model_check=check_records(model.model_check_),
             noise_curve=model.noise_model_ if isinstance(model.noise_model_, CurvedNoise) else None,
-            **groups_of(model),
-            parameters=parameters,
-            seed=seed_of(model.random_state),
-            dtype=source.dtype.name,
-            versions=software_versions(),
-            seconds=float(last.seconds),
-            passes=int(last.passes),
-            standard_errors=_standard_errors(model, source, responses, unusable, standard_errors),
+            standard_errors=standard_errors_of(model, source, responses, unusable, standard_errors),
+            **facts_of(model, source),
             **known,
         )
 
@@ -378,156 +350,6 @@ def _detector(shape: tuple[int, ...], *, given: Any) -> tuple[int, ...] | None:
     return tuple(int(side) for side in shape)
 
 
-def require_fitted(model: rp.RobustPhaseRetrieval) -> None:
-    """Refuse an estimator that has nothing to show."""
-    if not hasattr(model, "signal_"):
-        raise ValueError("the estimator has not been fitted, so there is nothing to report. Call fit(A, y) first.")
-
-
-def check_columns(model: rp.RobustPhaseRetrieval, A: Any, source: rp.rows.RowSource) -> None:
-    """Refuse columns in another order, which would give other predictions; only a data frame can tell."""
-    validate_data(model, A if hasattr(A, "columns") else source, reset=False, skip_check_array=True)
-
-
-def as_fitted(model: rp.RobustPhaseRetrieval, responses: Array) -> Array:
-    """Responses (m, p) as the fit saw them: without a background that was known, and a drift that was fitted."""
-    if model.background is not None:
-        responses = responses - np.asarray(model.background, np.float64).reshape(-1, 1)
-    drift = getattr(model, "drift_", None)
-    return responses if drift is None else np.asarray(drift.corrected(responses), np.float64)
-
-
 def _check_shape(name: str, values: Array, shape: tuple[int, ...], what: str) -> None:
     if np.shape(values) != shape:
         raise ValueError(f"{name} has shape {np.shape(values)} but needs {shape}, one number per {what}.")
-
-
-def is_rounding(scale: float, predictions: Array) -> bool:
-    """Whether residuals of this scale are roundings of these predictions."""
-    usable = np.abs(predictions[np.isfinite(predictions)])
-    return not scale > ROUNDING * (float(np.median(usable)) if usable.size else 0.0)
-
-
-class _RowFigures(NamedTuple):
-    """Of every row whether it cannot be computed with, ``‖a‖²``, and ``|aᴴx|²``; all of shape (m,)."""
-
-    extreme: Array
-    squared_norms: Array
-    energies: Array
-
-
-def _row_figures(source: rp.rows.RowSource, signal: Array) -> _RowFigures:
-    """Lengths and predictions of all rows, and which rows have none: one pass."""
-
-    def kernel(block: Array) -> rp.rows.Parts:
-        with np.errstate(over="ignore", invalid="ignore"):
-            norms = np.vecdot(block, block).real.astype(np.float64)
-        # Written so that NaN, which compares false with everything, counts as extreme.
-        extreme = ~(norms <= LARGEST_SQUARE)
-        if extreme.any():
-            norms = np.where(extreme & ~np.isnan(norms), np.inf, norms)
-            block = np.where(extreme[:, np.newaxis], 0, block)
-        return rp.rows.Parts(rows=(extreme, norms, abs2(project_block(block, signal))))
-
-    return _RowFigures(*source.reduce(kernel).rows)
-
-
-def _fitted_noise(model: rp.RobustPhaseRetrieval, predictions: Array) -> NoiseModel | None:
-    # Without the last step of the engine, in a stream, or from a start of zero no noise model was fitted.
-    fitted = model.polish and model.batches_seen_ == 1 and np.any(model.initial_signal_)
-    if not fitted or is_rounding(model.noise_scale_, predictions):
-        return None
-    # Noise that depends on the signal has no width that all samples share.
-    return model.noise_model_ if isinstance(model.noise_model_, NoiseModel) else None
-
-
-def check_records(checks: Any) -> tuple[CheckRecord, ...]:
-    """The checks of a model as plain values."""
-    return tuple(
-        CheckRecord(c.name, float(c.figure), float(c.threshold), bool(c.failed), bool(c.severe), c.cause, c.remedy)
-        for c in checks.checks
-    )
-
-
-def groups_of(model: rp.RobustPhaseRetrieval) -> dict[str, Any]:
-    """Names, weights and widths of the groups of all columns of labels."""
-    if not hasattr(model, "group_weights_"):
-        return {}
-    columns: list[Any] = [model.groups_, model.group_weights_, model.group_evidence_]
-    if not isinstance(columns[1], tuple):
-        columns = [(column,) for column in columns]
-    several = len(columns[1]) > 1
-    names = [f"{i}: {name}" if several else str(name) for i, column in enumerate(columns[0]) for name in column]
-    sizes = [len(column) for column in columns[1]]
-    widths = [np.full(size, np.nan) if one is None else one.widths for one, size in zip(columns[2], sizes, strict=True)]
-    compared = any(one is not None for one in columns[2])
-    return {
-        "groups": np.array(names),
-        "group_weights": np.concatenate(columns[1]),
-        "group_widths": np.concatenate(widths) if compared else None,
-    }
-
-
-def _failed_checks(model: rp.RobustPhaseRetrieval) -> dict[str, str]:
-    """Name and finding of every check of the model that failed; of one signal."""
-    checks: Any = model.model_check_
-    return {
-        check.name: f"{check.figure:.3g}, limit {check.threshold:.3g}: {check.cause}. {check.remedy}"
-        for check in checks.failed
-    }
-
-
-def _standard_errors(
-    model: rp.RobustPhaseRetrieval, source: rp.rows.RowSource, responses: Array, unusable: Array, asked: bool | None
-) -> Array | None:
-    if asked is False or (asked is None and model.signal_.size > MOST_UNKNOWNS):
-        return None
-    if unusable.any():
-        source, responses = rp.rows.MaskedRows(source, unusable), np.where(unusable, 0.0, responses)
-    try:
-        # The rows were looked at a moment ago; the public method would do so again.
-        return None if model._doubted else model._standard_errors(source, responses)
-    except ValueError:
-        # Complex signals, fits without polish, streams: the message says why, and only those who asked want to read it.
-        if asked:
-            raise
-        return None
-
-
-def data_fingerprint(source: rp.rows.RowSource, responses: Array) -> str:
-    """A hash of the data; empty where the rows cannot be read in order."""
-    try:
-        return fingerprint(source, responses)
-    except TypeError:
-        # Rows on other machines, or seen through a change, cannot be read in order.
-        return ""
-
-
-def seed_of(random_state: Any) -> int | None:
-    """The seed of a fit; None if it came from a random state that is gone."""
-    if random_state is None:
-        return 0
-    return int(random_state) if isinstance(random_state, (int, np.integer)) else None
-
-
-def plain_value(value: Any) -> Any:
-    """A parameter as JSON can hold it."""
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, (int, np.integer)):
-        return int(value)
-    if isinstance(value, (float, np.floating)):
-        return float(value)
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return f"array of shape {np.shape(value)}"
-    return type(value).__name__
-
-
-def software_versions() -> dict[str, str]:
-    """Versions of what computes."""
-    return {
-        "robustphase": rp.__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-    }

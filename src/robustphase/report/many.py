@@ -13,21 +13,17 @@ from numpy.typing import NDArray
 
 import robustphase as rp
 from robustphase.plot.many import expected_errors
-from robustphase.plot.samples import THRESHOLD
-from robustphase.report.diagnostics import (
-    CheckRecord,
-    FitDiagnostics,
+from robustphase.plot.samples import THRESHOLD, noise_of
+from robustphase.report.collecting import (
     GroupWidths,
     as_fitted,
     check_columns,
-    check_records,
     data_fingerprint,
-    groups_of,
-    plain_value,
+    facts_of,
     require_fitted,
-    seed_of,
-    software_versions,
 )
+from robustphase.report.diagnostics import FitDiagnostics
+from robustphase.report.model_checks import CheckRecord, check_records
 
 Array = NDArray[Any]
 
@@ -174,17 +170,16 @@ seed, command, data_name
             )
         check_columns(model, A, source)
         responses, flagged = as_fitted(model, read), model.weights_ < THRESHOLD
-        parameters = {name: plain_value(value) for name, value in model.get_params().items()}
+        per_signal: dict[str, Any] = {name: np.asarray(getattr(model, f"{name}_")) for name in PER_SIGNAL}
         tested: Any = model.model_check_
         checks = [check_records(one) for one in tested]
         names = list(dict.fromkeys(check.name for one in checks for check in one))
-        last = model.history_[-1]
         found = cls(
             signal=np.asarray(model.signal_),
             initial_signal=np.asarray(model.initial_signal_),
             weights=model.weights_,
             row_weights=model.row_weights_,
-            **{name: np.asarray(getattr(model, f"{name}_")) for name in PER_SIGNAL},
+            **per_signal,
             expected_error=expected_errors(model),
             flagged_responses=responses[flagged],
             flagged_predictions=model.predict(source)[flagged],
@@ -195,16 +190,9 @@ seed, command, data_name
             details={},
             pattern_shape=(n,) if image_shape is None else (int(image_shape[0]), int(image_shape[1])),
             frame_shape=frame,
-            contamination_told=parameters["contamination"],
-            dtype=source.dtype.name,
             fingerprint=data_fingerprint(source, read),
-            seconds=float(last.seconds),
-            passes=int(last.passes),
-            parameters=parameters,
-            versions=software_versions(),
             message=message,
-            **groups_of(model),
-            seed=seed_of(model.random_state),
+            **facts_of(model, source),
             command=command,
             data_name=data_name,
         )
@@ -303,9 +291,7 @@ def one_of(model: rp.RobustPhaseRetrieval, index: int) -> rp.RobustPhaseRetrieva
         values = getattr(model, name)
         # One column may serve all signals.
         setattr(one, name, None if values is None else values[:, index if values.shape[1] > 1 else 0])
-    one.noise_model_ = type(model.noise_model_)(
-        *(part[index] if np.ndim(part) else part for part in model.noise_model_)
-    )
+    one.noise_model_ = noise_of(model, index)
     tested: Any = model.model_check_
     one.model_check_ = tested[index]
     one._doubted = ", ".join(check.name for check in tested[index].checks if check.severe)

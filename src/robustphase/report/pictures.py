@@ -29,7 +29,17 @@ PHASES = "red 0, green 2π/3, blue −2π/3"
 
 def shown_signal(diagnostics: FitDiagnostics) -> Array:
     """The recovered signal as the report shows it."""
-    return turned(diagnostics.signal, diagnostics.truth, paired=diagnostics.paired)
+    return _turned(diagnostics, diagnostics.signal, diagnostics.truth)
+
+
+def _shown_start(diagnostics: FitDiagnostics) -> Array:
+    """The start, turned towards the recovered signal."""
+    return _turned(diagnostics, diagnostics.initial_signal, shown_signal(diagnostics))
+
+
+def _turned(diagnostics: FitDiagnostics, signal: Array, reference: Array | None) -> Array:
+    """A signal turned by all that the data leave open: its sign (phase) and, behind real covariates, its conjugate."""
+    return turned(signal, reference, paired=diagnostics.paired)
 
 
 def signal_section(diagnostics: FitDiagnostics) -> Section:
@@ -57,6 +67,7 @@ def comparison_drawings(diagnostics: FitDiagnostics, signals: Sequence[tuple[str
     if diagnostics.image_shape is None:
         return []
     reference = diagnostics.truth if diagnostics.truth is not None else shown_signal(diagnostics)
+    ends = limits(diagnostics)
     drawings = []
     for title, signal, note in signals:
         if signal is None:
@@ -64,9 +75,8 @@ def comparison_drawings(diagnostics: FitDiagnostics, signals: Sequence[tuple[str
         values = np.asarray(signal).reshape(-1)
         if values.size != diagnostics.n:
             raise ValueError(f"the signal of {title!r} has {values.size} entries, the recovered one {diagnostics.n}.")
-        drawings.append(
-            _picture(diagnostics, title, turned(np.nan_to_num(values), reference), limits(diagnostics), note)
-        )
+        shown = _turned(diagnostics, np.nan_to_num(values), reference)
+        drawings.append(_picture(diagnostics, title, shown, ends, note))
     return drawings
 
 
@@ -80,7 +90,7 @@ def limits(diagnostics: FitDiagnostics) -> tuple[float, float]:
 
 def _pictures(diagnostics: FitDiagnostics) -> list[Drawing]:
     answer, ends = shown_signal(diagnostics), limits(diagnostics)
-    named = [("recovered", answer), ("start", turned(diagnostics.initial_signal, answer, paired=diagnostics.paired))]
+    named = [("recovered", answer), ("start", _shown_start(diagnostics))]
     if diagnostics.truth is not None:
         named.insert(0, ("truth", diagnostics.truth))
     drawings = [_picture(diagnostics, name, values, ends) for name, values in named]
@@ -121,7 +131,7 @@ def _against(diagnostics: FitDiagnostics, part: Callable[[Array], Array], said: 
     """A part of every entry against that of the truth, or where that is unknown of the start."""
     answer = shown_signal(diagnostics)
     name = "truth" if diagnostics.truth is not None else "start"
-    other = diagnostics.truth if diagnostics.truth is not None else turned(diagnostics.initial_signal, answer)
+    other = diagnostics.truth if diagnostics.truth is not None else _shown_start(diagnostics)
     x, y = part(np.asarray(other)), part(np.asarray(answer))
     ends = [float(min(x.min(), y.min())), float(max(x.max(), y.max()))]
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import hypergeom
 
-from robustphase.plot import detector
+from robustphase.plot.detector import stretch_edges
 from robustphase.plot.downsampling import budgets
 from robustphase.plot.samples import CAUSES, cause_codes, samples_of
 from robustphase.report.diagnostics import FitDiagnostics
@@ -93,11 +93,6 @@ def deviation(diagnostics: FitDiagnostics) -> Array:
     return samples_of(diagnostics).deviations
 
 
-def stretch_edges(diagnostics: FitDiagnostics) -> NDArray[np.intp]:
-    """Edges of the stretches that the rows are cut into: at most forty, of at least 25 rows if there are as many."""
-    return detector.stretch_edges(diagnostics.m)
-
-
 def crowded_stretches(diagnostics: FitDiagnostics) -> list[Stretch]:
     """Stretches of rows in which clearly more samples were rejected for some cause than elsewhere.
 
@@ -105,7 +100,7 @@ def crowded_stretches(diagnostics: FitDiagnostics) -> list[Stretch]:
     the number of comparisons (hypergeometric, Bonferroni), so that where rejection has nothing to do with the order of the
     rows at most one report in ten thousand says otherwise. Crowded stretches close to each other are joined.
     """
-    edges, codes = stretch_edges(diagnostics), rejection_causes(diagnostics)
+    edges, codes = stretch_edges(diagnostics.m), rejection_causes(diagnostics)
     sizes = np.diff(edges)
     if sizes.size < 2:
         return []

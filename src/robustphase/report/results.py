@@ -17,8 +17,9 @@ import numpy as np
 
 from robustphase.atomic import writing
 from robustphase.estimator import CurvedNoise, NoiseModel
-from robustphase.report.diagnostics import HISTORY, CheckRecord, FitDiagnostics
+from robustphase.report.diagnostics import HISTORY, FitDiagnostics
 from robustphase.report.many import FLAGGED, PER_SIGNAL, ManyDiagnostics
+from robustphase.report.model_checks import CheckRecord
 from robustphase.rows.io.limits import reason
 from robustphase.rows.io.npy import npz_names, read_npz_array
 
@@ -30,16 +31,10 @@ FORMAT_OF_MANY, SCHEMA_OF_MANY = "robustphase signals", 1
 ARRAYS = ("signal", "initial_signal", "weights", "covariate_weights", "responses", "predictions", "squared_norms")
 GROUPS = ("groups", "group_weights", "group_widths")
 OPTIONAL_ARRAYS = ("standard_errors", "truth", *GROUPS)
-VALUES = (
+#: Of every fit, of one signal or many.
+VALUES_OF_ALL = (
     "contamination_told",
-    "contamination_used",
-    "noise_mean",
-    "noise_scale",
-    "residual_centre",
-    "certificate",
-    "converged",
     "message",
-    "failed_checks",
     "parameters",
     "seed",
     "dtype",
@@ -49,6 +44,16 @@ VALUES = (
     "fingerprint",
     "seconds",
     "passes",
+)
+VALUES = (
+    *VALUES_OF_ALL,
+    "contamination_used",
+    "noise_mean",
+    "noise_scale",
+    "residual_centre",
+    "certificate",
+    "converged",
+    "failed_checks",
 )
 ARRAYS_OF_MANY = (
     "signal",
@@ -63,19 +68,6 @@ ARRAYS_OF_MANY = (
     "check_severe",
 )
 SHAPES = ("pattern_shape", "frame_shape")
-VALUES_OF_MANY = (
-    "contamination_told",
-    "message",
-    "parameters",
-    "seed",
-    "dtype",
-    "versions",
-    "command",
-    "data_name",
-    "fingerprint",
-    "seconds",
-    "passes",
-)
 #: Stages as earlier versions called them, and as they are called now.
 RENAMED = {"race": "selection", "polish": "likelihood"}
 
@@ -124,7 +116,7 @@ def _arrays_of_many(many: ManyDiagnostics) -> dict[str, Any]:
     arrays: dict[str, Any] = {name: getattr(many, name) for name in ARRAYS_OF_MANY}
     arrays |= {name: getattr(many, name) for name in GROUPS if getattr(many, name) is not None}
     arrays |= {name: np.array(getattr(many, name), np.int64) for name in SHAPES}
-    arrays |= {"values": np.array(json.dumps(_values(many, VALUES_OF_MANY)))}
+    arrays |= {"values": np.array(json.dumps(_values(many, VALUES_OF_ALL)))}
     arrays |= {"details": np.array(list(many.details), np.int64)}
     for index, one in many.details.items():
         arrays |= {_within(index, name): array for name, array in _arrays_of_one(one).items()}
@@ -228,7 +220,7 @@ def _many(archive: Any) -> ManyDiagnostics:
     arrays: dict[str, Any] = {key: archive[key] for key in (*ARRAYS_OF_MANY, *GROUPS) if key in archive.files}
     shapes: dict[str, Any] = {key: tuple(int(side) for side in archive[key]) for key in SHAPES}
     details = {int(index): _diagnostics(_Part(archive, int(index)), SCHEMA) for index in archive["details"]}
-    return ManyDiagnostics(**arrays, **shapes, **{key: values[key] for key in VALUES_OF_MANY}, details=details)
+    return ManyDiagnostics(**arrays, **shapes, **{key: values[key] for key in VALUES_OF_ALL}, details=details)
 
 
 def _diagnostics(archive: Any, schema: int) -> FitDiagnostics:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ def samples_section(diagnostics: FitDiagnostics) -> Section:
     drawings += _on_the_detector(diagnostics, said)
     worst = worst_table(diagnostics)
     notes = [] if worst is not None else ["No sample was rejected."]
-    return Section("The samples", drawings, table=_cause_table(diagnostics), second=worst, notes=notes)
+    return Section("The samples", drawings, table=_cause_table(diagnostics.m, found), second=worst, notes=notes)
 
 
 def _on_the_detector(diagnostics: FitDiagnostics, said: str) -> list[Drawing]:
@@ -55,9 +56,14 @@ def groups_section(diagnostics: FitDiagnostics | ManyDiagnostics) -> Section | N
         return None
     bad = int((weights < THRESHOLD).sum())
     said = f"{bad:,} of {weights.size:,} groups were treated as bad."
-    title = "Width of the residuals of every group"
+    if diagnostics.group_widths is None:
+        # The chart shows weights where there are no widths to show.
+        title, widths = "Weight of every group", np.full(weights.size, np.nan)
+        of_widths = "the widths of their residuals were not compared"
+    else:
+        title, widths = "Width of the residuals of every group", diagnostics.group_widths
+        of_widths = "the width of their residuals is over that of the noise"
     drawings = [Drawing(title, inline_svg(lambda ax: plot.groups(diagnostics, ax=ax), title, said))]
-    widths = np.full(weights.size, np.nan) if diagnostics.group_widths is None else diagnostics.group_widths
     order = np.lexsort((np.arange(weights.size), -np.nan_to_num(widths), weights))[
         : min(bad + LISTED_OTHERS, LISTED_GROUPS)
     ]
@@ -73,19 +79,18 @@ def groups_section(diagnostics: FitDiagnostics | ManyDiagnostics) -> Section | N
         )
         for i in order.tolist()
     ]
-    caption = f"{said} The {len(rows)} that look worst; the width of their residuals is over that of the noise."
+    caption = f"{said} The {len(rows)} that look worst; {of_widths}."
     table = Table("groups", caption, ("group", "weight", "width", "verdict"), (3,), rows)
     return Section("The groups", drawings, second=table)
 
 
-def _cause_table(diagnostics: FitDiagnostics) -> Table:
-    found = counts(diagnostics)
+def _cause_table(samples: int, found: Mapping[str, int]) -> Table:
     rows = [
         Row(name, [Cell(MEANING[name], words=True), cell(f"reason-{name}", count, f"{count:,}")])
         for name, count in found.items()
     ]
-    kept = diagnostics.m - sum(found.values())
-    said = f"Why samples were rejected. {kept:,} of {diagnostics.m:,} were kept."
+    kept = samples - sum(found.values())
+    said = f"Why samples were rejected. {kept:,} of {samples:,} were kept."
     return Table("reasons", said, ("reason", "what it means", "samples"), (1,), rows)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from robustphase import plot
-from robustphase.plot.course import FEW_STAGES
+from robustphase.plot.axes import drawable
+from robustphase.plot.course import FEW_STAGES, QUANTITIES
 from robustphase.report.blocks import Cell, Drawing, Row, Section, Table, cell
 from robustphase.report.diagnostics import FitDiagnostics
 from robustphase.report.figures import inline_svg
@@ -16,13 +17,13 @@ from robustphase.report.words import percent, seconds_text, short_number
 
 #: So many stages are listed; of more, the first and the last.
 LISTED = 16
-#: What is drawn of a history: its key, its title, and whether its axis is logarithmic.
-DRAWN = (
-    ("score", "Score", False),
-    ("moved", "How far the signal moved", True),
-    ("gradient_norm", "Length of the robust gradient", True),
-    ("certificate", "Variance along the worst direction", True),
-)
+#: What is drawn of a history, and its title.
+DRAWN = {
+    "score": "Score",
+    "moved": "How far the signal moved",
+    "gradient_norm": "Length of the robust gradient",
+    "certificate": "Variance along the worst direction",
+}
 COLUMNS = ("candidates", "score", "moved", "gradient_norm", "certificate", "removed", "passes", "seconds")
 NOTE = (
     "The score is the mean log-likelihood ratio against no signal at all: larger is better. The certificate of a stage is "
@@ -37,9 +38,9 @@ def stages_section(diagnostics: FitDiagnostics) -> Section:
 
 def _charts(diagnostics: FitDiagnostics) -> list[Drawing]:
     drawings = []
-    for key, words, log in DRAWN:
+    for key, words in DRAWN.items():
         values = np.asarray(diagnostics.history[key], np.float64)
-        seen = values[np.isfinite(values) & ((values > 0) | (not log))]
+        seen = values[drawable(values, log=QUANTITIES[key][1])]
         if seen.size < 2:
             continue
         title = f"{words}, by {'stage' if values.size <= FEW_STAGES else 'step'}"

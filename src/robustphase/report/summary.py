@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robustphase import plot
 from robustphase.plot.many import FIGURES, figure_of
@@ -15,6 +16,8 @@ from robustphase.report.figures import inline_svg
 from robustphase.report.many import ManyDiagnostics
 from robustphase.report.verdict import Check
 from robustphase.report.words import percent, seconds_text, short_number
+
+Array = NDArray[Any]
 
 #: Signals and rows that are listed: those that need a look most; and checks that are named for each signal.
 LISTED, LISTED_ROWS, NAMED_CHECKS = 20, 10, 3
@@ -41,12 +44,11 @@ def verdict(many: ManyDiagnostics) -> str:
 
 def lede(many: ManyDiagnostics) -> list[str]:
     """What a person should know first, after the verdict."""
-    certified = int((many.certificate < 1).sum())
-    level = percent(many.contamination_used)
+    certified, level = many.certificate[many.certificate < 1], percent(many.contamination_used)
     told = [
-        f"{certified:,} of {many.p:,} signals have a certificate: if no more than {level} of their samples are bad, the error is "
-        f"at most {percent(_median(many.certificate[many.certificate < 1]))} of the norm in the median."
-        if certified
+        f"{certified.size:,} of {many.p:,} signals have a certificate: if no more than {level} of their samples are bad, the "
+        f"error is at most {percent(_median(certified))} of the norm in the median."
+        if certified.size
         else f"No signal has a certificate: with {level} of the samples bad, robust gradients alone cannot vouch for the answers."
     ]
     bad = np.flatnonzero(many.bad_rows)
@@ -64,16 +66,14 @@ def warning(many: ManyDiagnostics) -> str:
 
 def tiles(many: ManyDiagnostics) -> list[Tile]:
     """The expected error first."""
-    error, certified = _median(many.expected_error), many.certificate < 1
+    error, certified = _median(many.expected_error), int((many.certificate < 1).sum())
     settled, flagged, rows = int(many.converged.sum()), int(many.flagged.sum()), int(many.bad_rows.sum())
     return [
         Tile("expected error", fact("expected_error", error, percent(error)), "of the norm, median of the signals"),
         Tile("signals converged", fact("converged_signals", settled, f"{settled:,}"), f"of {many.p:,}"),
-        Tile("readings rejected", fact("rejected", flagged, f"{flagged:,}"), percent(float(many.flagged.mean()))),
+        Tile("readings rejected", fact("rejected", flagged, f"{flagged:,}"), percent(flagged / many.weights.size)),
         Tile("rows bad for all", fact("bad_rows", rows, f"{rows:,}"), f"of {many.m:,}"),
-        Tile(
-            "certified", fact("certified", int(certified.sum()), f"{int(certified.sum()):,}"), f"of {many.p:,} signals"
-        ),
+        Tile("certified", fact("certified", certified, f"{certified:,}"), f"of {many.p:,} signals"),
         Tile(
             "time",
             fact("seconds", many.seconds, seconds_text(many.seconds)),
@@ -86,7 +86,7 @@ def tiles(many: ManyDiagnostics) -> list[Tile]:
 def checks(many: ManyDiagnostics) -> list[Check]:
     """What tells good fits from doubtful ones."""
     left, p = int((~many.converged).sum()), many.p
-    empty = int((~many.signal.any(axis=1)).sum())
+    empty = _empty(many)
     without = int((~(many.certificate < 1)).sum())
     severe = many.check_severe.sum(axis=0)
     worst = [place for place in np.argsort(-severe, kind="stable")[:3].tolist() if severe[place]]
@@ -110,46 +110,42 @@ def checks(many: ManyDiagnostics) -> list[Check]:
 
 def sections(many: ManyDiagnostics) -> list[Section]:
     """The parts of the page below its top, without those that every page has."""
-    return [_figures(many), _worst(many), _rows(many), _model(many), *_details(many)]
+    figures = {name: figure_of(many, name) for name in FIGURES}
+    details = [_detail(many, index, one) for index, one in many.details.items()]
+    return [_figures(many, figures), _worst(many, figures["rejected"]), _rows(many), _model(many), *details]
 
 
-def _figures(many: ManyDiagnostics) -> Section:
+def _figures(many: ManyDiagnostics, figures: Mapping[str, Array]) -> Section:
     shape = many.detector_shape
-    drawn = [name for name in FIGURES if np.isfinite(figure_of(many, name)).any() and _varies(figure_of(many, name))]
-    drawings = [_drawing(many, name, None) for name in drawn]
+    finite = {name: values[np.isfinite(values)] for name, values in figures.items()}
+    drawn = {name: values for name, values in finite.items() if values.size and values.max() > values.min()}
+    drawings = [_drawing(many, name, values, None) for name, values in drawn.items()]
     notes = [ERRORS_NOTE]
     if shape is not None and min(shape) > 1:
-        drawings += [_drawing(many, name, shape) for name in drawn]
+        drawings += [_drawing(many, name, values, shape) for name, values in drawn.items()]
         notes.append("On the detector, signals that did not converge are crossed out.")
-    return Section("All signals", drawings, table=_quantiles(many), notes=notes)
+    return Section("All signals", drawings, table=_quantiles(many, figures), notes=notes)
 
 
-def _drawing(many: ManyDiagnostics, name: str, shape: tuple[int, int] | None) -> Drawing:
+def _drawing(many: ManyDiagnostics, name: str, seen: Array, shape: tuple[int, int] | None) -> Drawing:
     words, where = FIGURES[name][0], "" if shape is None else ", on the detector"
     title = words[:1].upper() + words[1:] + where
-    values = figure_of(many, name)
-    seen = values[np.isfinite(values)]
     said = f"{seen.size} signals from {short_number(seen.min())} to {short_number(seen.max())}"
     return Drawing(title, inline_svg(lambda ax: plot.distribution(many, name, shape=shape, ax=ax), title, said))
 
 
-def _quantiles(many: ManyDiagnostics) -> Table:
+def _quantiles(many: ManyDiagnostics, figures: Mapping[str, Array]) -> Table:
     """Smallest, middle and largest of every figure; infinite ones count."""
     shares = (0.0, 0.05, 0.5, 0.95, 1.0)
     rows = []
-    for name, (words, _) in FIGURES.items():
-        values = figure_of(many, name)
-        values = values[~np.isnan(values)]
-        if values.size:
-            found = np.quantile(values, shares, method="nearest").tolist()
-            rows.append(
-                Row(
-                    words,
-                    [cell(f"{name}-{share:g}", v, _shown(name, v)) for share, v in zip(shares, found, strict=True)],
-                )
-            )
+    for name, values in figures.items():
+        known = values[~np.isnan(values)]
+        if known.size:
+            found = np.quantile(known, shares, method="nearest").tolist()
+            cells = [cell(f"{name}-{share:g}", v, _shown(name, v)) for share, v in zip(shares, found, strict=True)]
+            rows.append(Row(FIGURES[name][0], cells))
     head = ("figure", "smallest", "5%", "median", "95%", "largest")
-    empty = int((~many.signal.any(axis=1)).sum())
+    empty = _empty(many)
     more = (
         f"; {empty:,} more columns hold no signal"
         if empty > 1
@@ -161,8 +157,7 @@ def _quantiles(many: ManyDiagnostics) -> Table:
     return Table("quantiles", caption, head, (), rows)
 
 
-def _worst(many: ManyDiagnostics) -> Section:
-    rejected = figure_of(many, "rejected")
+def _worst(many: ManyDiagnostics, rejected: Array) -> Section:
     rows = []
     for index in many.order[:LISTED].tolist():
         failed = many.check_names[many.check_severe[index]].tolist()
@@ -227,12 +222,8 @@ def _model(many: ManyDiagnostics) -> Section:
     return Section("Does the model hold?", table=Table("model", caption, head, (3,), rows))
 
 
-def _details(many: ManyDiagnostics) -> list[Section]:
-    return [_detail(many, index, one) for index, one in many.details.items()]
-
-
 def _detail(many: ManyDiagnostics, index: int, one: FitDiagnostics) -> Section:
-    name = _name(many, index)
+    name, rejected = _name(many, index), int(one.rejected.sum())
     draw: dict[str, Callable[[Any], Any]] = {}
     if one.signal.any():
         draw["The signal"] = lambda ax: plot.signal(one, shape=one.image_shape, ax=ax)
@@ -241,15 +232,20 @@ def _detail(many: ManyDiagnostics, index: int, one: FitDiagnostics) -> Section:
         # Residuals are measured in widths of the noise.
         draw["Residuals along the rows"] = lambda ax: plot.residuals(one, ax=ax)
         draw["Residuals of the samples"] = lambda ax: plot.noise(one, ax=ax)
-    said = f"signal {name}, {int(one.rejected.sum()):,} samples rejected"
+    said = f"signal {name}, {rejected:,} samples rejected"
     drawings = [Drawing(title, inline_svg(part, title, said)) for title, part in draw.items()]
     state = "converged" if one.converged else "not converged"
     items = [f"{check.capitalize()}: {found}" for check, found in one.failed_checks.items()]
     intro = [
-        f"{state.capitalize()}; {int(one.rejected.sum()):,} of {one.m:,} samples rejected, noise scale "
+        f"{state.capitalize()}; {rejected:,} of {one.m:,} samples rejected, noise scale "
         f"{short_number(one.noise_scale)}, certificate {percent(one.certificate)} of the norm."
     ]
     return Section(f"Signal {name}: {state}", drawings, intro=[intro], items=items)
+
+
+def _empty(many: ManyDiagnostics) -> int:
+    """Columns that hold no signal at all."""
+    return int((~many.signal.any(axis=1)).sum())
 
 
 def _few(count: int, signals: int) -> bool:
@@ -273,11 +269,6 @@ def _shown(name: str, value: float) -> str:
     return short_number(value) if name in ("noise_scale", "noise_mean") else percent(value)
 
 
-def _varies(values: Any) -> bool:
-    finite = values[np.isfinite(values)]
-    return bool(finite.size and finite.max() > finite.min())
-
-
-def _median(values: Any) -> float:
+def _median(values: Array) -> float:
     known = values[~np.isnan(values)]
     return float(np.quantile(known, 0.5, method="nearest")) if known.size else float("nan")
