@@ -160,8 +160,10 @@ def test_a_column_without_any_signal_gets_the_broad_start(monkeypatch):
     Y = np.stack([world.y for world in worlds], axis=1)
     Y[:, 2] = rng.standard_normal(900)
     found = recover(check_samples(worlds[0].A, Y, many=True), 0.1, unknown_mean=False)
-    assert len(searched) == 1
-    assert np.corrcoef(searched[0], Y[:, 2])[0, 1] > 1 - 1e-9
+    # Once for the start; what it leads to is faint, and heard again.
+    assert searched
+    for responses in searched:
+        assert np.corrcoef(responses, Y[:, 2])[0, 1] > 1 - 1e-9
     for k in (0, 1, 8):
         assert distance(found.signals[:, k], worlds[0].truth, relative=True) < 0.1, f"column {k}"
 

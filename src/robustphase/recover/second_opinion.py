@@ -28,9 +28,10 @@ from typing import NamedTuple
 import numpy as np
 
 from robustphase.constants import budget, derived, empirical, numeric
-from robustphase.descend.likelihood_fit import Free, LikelihoodFit, Stopping, fit_likelihood
+from robustphase.descend.likelihood_fit import FIT, Free, LikelihoodFit, Stopping, fit_likelihood
 from robustphase.descend.objective import State
 from robustphase.likelihood import initial_model
+from robustphase.likelihood.noise_model import NOISE
 from robustphase.problem import Candidates, Problem, kept, real_unknowns, select_columns
 from robustphase.recover.contradiction import CONTRADICTION, shortest_half
 from robustphase.rows import project
@@ -102,8 +103,14 @@ def crowded(responses: Array) -> Array:
 
 
 def faint(problem: Problem, fit: LikelihoodFit) -> Array:
-    """Which answers have less power than half of the residuals spread, shape (k,): longer signals may hide behind the noise."""
-    dim: Array = powers(fit.state.signals) < best_half(problem, fit.residuals)
+    """Which answers have less power than half of the residuals spread, shape (k,): longer signals may hide behind the noise.
+
+    What did not settle is no answer, and too few samples, or those of a signal of no length, have no half to search in.
+    """
+    m, power = problem.source.shape[0], powers(fit.state.signals)
+    if m < 2 * FIT.few_samples * real_unknowns(fit.state.signals):
+        return np.zeros(power.shape, bool)
+    dim: Array = fit.converged & (power > 0) & (power < best_half(problem, fit.residuals))
     return dim
 
 
@@ -163,9 +170,8 @@ def second_opinions(
     taken[columns] = True
     winners = others.only(taken)
     # Reported with the noise that their best half of residuals suggests.
-    wide = initial_model(
-        best_half(repeated.only(taken), winners.residuals) / CONTRADICTION.normal, problem.levels[better]
-    )
+    scales = best_half(repeated.only(taken), winners.residuals) / CONTRADICTION.normal
+    wide = initial_model(np.maximum(scales, NOISE.tiny_scale), problem.levels[better])
     return better, winners._replace(state=winners.state._replace(noise=wide))
 
 
