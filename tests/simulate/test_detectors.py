@@ -31,6 +31,22 @@ def test_counts_of_a_world_are_whole_and_the_adversary_stays_within_its_budget(f
     assert_allclose(np.linalg.norm(world.truth) ** 2, 2.0)
 
 
+@pytest.mark.parametrize(("design", "field"), [("on_off", "complex"), ("phases", "complex"), ("grey", "real")])
+def test_detectors_stand_behind_any_design_and_so_do_the_rows_of_the_adversary(design, field):
+    counts = make_counts(
+        10, 4000, mean_count=2.0, contamination=0.1, attack="cloud", design=design, field=field, seed=1
+    )
+    assert counts.design == design
+    assert np.iscomplexobj(counts.truth) == (field == "complex")
+    assert_allclose((np.abs(counts.A[counts.clean] @ counts.truth) ** 2).mean(), 2.0, rtol=0.1)
+    assert_allclose(counts.norm, np.linalg.norm(counts.truth))
+    world = make_camera(10, 4000, saturated=0.2, contamination=0.0, attack="none", design=design, field=field, seed=2)
+    assert_allclose(np.mean(world.y == 4095), 0.2, atol=0.02)
+    if design == "on_off":
+        for one in (counts, world):
+            assert np.isin(one.A, (0.0, 1.0)).all()
+
+
 def test_the_same_seed_draws_the_same_clean_counts_whatever_the_attack():
     one, other = (make_counts(10, 500, attack=attack, seed=5) for attack in ("decoy", "permute"))
     both = one.clean & other.clean

@@ -22,7 +22,7 @@ from robustphase.simulate.arguments import (
     check_size,
 )
 from robustphase.simulate.corruption import corrupt
-from robustphase.simulate.designs import gaussian_design
+from robustphase.simulate.designs import GAUSSIAN, Design, find_design
 from robustphase.simulate.signals import random_signal
 from robustphase.simulate.world import World
 
@@ -80,6 +80,7 @@ def make_counts(
     contamination: float = 0.1,
     attack: str | Adversary = "decoy",
     field: str = "real",
+    design: str | Design = "gaussian",
     seed: Seed = None,
 ) -> World:
     """Draw photon counts of which an adversary has rewritten part.
@@ -89,10 +90,10 @@ def make_counts(
     n, m : int
         Dimension and number of samples.
     mean_count : float
-        Mean count of a reading that is the signal's: ‖x*‖².
+        Mean count that is the signal's: ‖x*‖² behind standard normal rows, and otherwise the mean of ``|A x*|²``.
     dark : float
         Mean dark count over that.
-    contamination, attack, field, seed
+    contamination, attack, field, design, seed
         As in :func:`~robustphase.simulate.make_world`. What the adversary writes is rounded to counts.
 
     Returns
@@ -103,10 +104,13 @@ def make_counts(
     rng = check_seed(seed)
     mean_count = check_number("mean_count", mean_count, above=0.0, strict=True)
     dark = mean_count * check_number("dark", dark, above=0.0)
-    clean = _clean_world(n, m, np.sqrt(mean_count), check_choice("field", field, FIELDS), rng)
+    law = find_design(design)
+    clean = _clean_world(n, m, np.sqrt(mean_count), check_choice("field", field, FIELDS), law, rng)
+    if law is not GAUSSIAN:
+        clean = _exposed(clean, mean_count / float((np.abs(clean.A @ clean.truth) ** 2).mean()))
     y = count_photons(np.abs(clean.A @ clean.truth) ** 2 + dark, seed=rng)
     world = replace(clean, noise_std=float(np.sqrt(mean_count + dark)), noise_mean=dark, noise="poisson", y=y)
-    return _rewritten(world, contamination, attack, np.inf, seed, rng)
+    return _rewritten(world, contamination, attack, law, np.inf, rng, seed)
 
 
 def make_camera(
@@ -121,6 +125,7 @@ def make_camera(
     contamination: float = 0.05,
     attack: str | Adversary = "permute",
     field: str = "real",
+    design: str | Design = "gaussian",
     seed: Seed = None,
 ) -> World:
     """Draw readings of a camera whose exposure saturates a share of them.
@@ -133,7 +138,7 @@ def make_camera(
         Share of the readings that the ceiling cuts off, in (0, 1).
     gain, read_noise, offset, bits
         As in :func:`read_camera`.
-    contamination, attack, field, seed
+    contamination, attack, field, design, seed
         As in :func:`~robustphase.simulate.make_world`. What the adversary writes is rounded to readings.
 
     Returns
@@ -146,25 +151,26 @@ def make_camera(
         raise ValueError(
             f"saturated must be a share in (0, 1), got {saturated!r}. Pass saturated=0.03 for three percent."
         )
-    clean = _clean_world(n, m, 1.0, check_choice("field", field, FIELDS), rng)
+    law = find_design(design)
+    clean = _clean_world(n, m, 1.0, check_choice("field", field, FIELDS), law, rng)
     energies = np.abs(clean.A @ clean.truth) ** 2
     exposure = (ceiling(bits) - offset) / float(np.quantile(energies, 1 - saturated))
     y = read_camera(exposure * energies, gain=gain, read_noise=read_noise, offset=offset, bits=bits, seed=rng)
+    typical = exposure * (1.0 if law is GAUSSIAN else float(energies.mean()))
     world = replace(
-        clean,
+        _exposed(clean, exposure),
         y=y,
-        truth=np.sqrt(exposure) * clean.truth,
-        norm=float(np.sqrt(exposure)),
-        noise_std=float(np.sqrt(read_noise**2 + gain * exposure)),
+        noise_std=float(np.sqrt(read_noise**2 + gain * typical)),
         noise_mean=float(offset),
         noise="camera",
     )
-    return _rewritten(world, contamination, attack, float(ceiling(bits)), seed, rng)
+    return _rewritten(world, contamination, attack, law, float(ceiling(bits)), rng, seed)
 
 
-def _clean_world(n: int, m: int, norm: float, field: str, rng: np.random.Generator) -> World:
+def _clean_world(n: int, m: int, norm: float, field: str, design: Design, rng: np.random.Generator) -> World:
     truth = random_signal(check_size("n", n), norm=norm, field=field, seed=rng)
-    A = gaussian_design(check_size("m", m), n, field=field, dtype=truth.dtype, seed=rng)
+    kind = truth.dtype if design.field_for(field) == field else truth.real.dtype
+    A = design.sample(check_size("m", m), n, field=field, dtype=kind, seed=rng)
     return World(
         A,
         np.zeros(m),
@@ -179,11 +185,23 @@ def _clean_world(n: int, m: int, norm: float, field: str, rng: np.random.Generat
         signal="random",
         field=field,
         seed=None,
+        design=design.name,
     )
 
 
+def _exposed(world: World, exposure: float) -> World:
+    """The world under so many times the light."""
+    return replace(world, truth=np.sqrt(exposure) * world.truth, norm=float(np.sqrt(exposure) * world.norm))
+
+
 def _rewritten(
-    world: World, contamination: float, attack: str | Adversary, most: float, seed: Seed, rng: np.random.Generator
+    world: World,
+    contamination: float,
+    attack: str | Adversary,
+    design: Design,
+    most: float,
+    rng: np.random.Generator,
+    seed: Seed,
 ) -> World:
     """The world after an adversary whose readings are whole numbers between zero and the ceiling."""
     contamination = check_contamination(contamination)
@@ -195,6 +213,7 @@ def _rewritten(
         contamination=contamination,
         noise_std=world.noise_std,
         noise_mean=world.noise_mean,
+        design=design,
         seed=rng,
     )
     # Counts beyond this are no numbers that a detector delivers, and infinities stay what they are.

@@ -36,7 +36,9 @@ def cloud(sample: CleanSample, budget: int, rng: np.random.Generator) -> Rewrite
     rows, unit = random_rows(sample, budget, rng), orthogonal_unit(sample, rng)
     lengths = np.linalg.norm(sample.A[rows], axis=1)
     turned = with_component(sample.A[rows], unit, 0.7 * lengths * random_signs(sample, budget, rng))
-    return Rewrite(rows, turned * (lengths / np.linalg.norm(turned, axis=1))[:, None], sample.response(5.0))
+    # A dark on/off pattern has no length to keep.
+    turned_lengths = np.maximum(np.linalg.norm(turned, axis=1), np.finfo(np.float64).tiny)
+    return Rewrite(rows, turned * (lengths / turned_lengths)[:, None], sample.response(5.0))
 
 
 def zero_rows(sample: CleanSample, budget: int, rng: np.random.Generator) -> Rewrite:
