@@ -132,3 +132,44 @@ def test_other_starts_behind_real_rows_are_complex_too(method):
     ).signal
     real = spectral_init(world.A, world.y, 0.0 if method == "spectral" else 0.01, method=method).signal
     assert distance(start, world.truth, conjugate=True) < 0.5 * distance(real, world.truth, conjugate=True)
+
+
+def expected_error(model):
+    return next(check.figure for check in model.model_check_.checks if check.name == "expected error")
+
+
+@pytest.mark.parametrize(
+    ("design", "field"), [("grey", "real"), ("grey", "complex"), ("correlated", "real"), ("on_off", "complex")]
+)
+def test_the_expected_error_is_that_of_the_signal_behind_the_rows_as_they_were_given(design, field):
+    # Behind rows with a mean, or correlated ones, noise is worst where the rows say least, whatever rows it was fitted behind.
+    ratios = []
+    for seed in range(4):
+        world = make_world(
+            30,
+            1800,
+            design=design,
+            field=field,
+            contamination=0.0,
+            attack="none",
+            noise="gaussian",
+            noise_std=0.3,
+            seed=seed,
+        )
+        model = RobustPhaseRetrieval(0.05, field=field).fit(world.A, world.y)
+        ratios.append(expected_error(model) / distance(model.signal_, world.truth, relative=True))
+    assert 0.6 < np.median(ratios) < 1.6, ratios
+
+
+def test_a_signal_that_noise_hides_behind_a_strong_mean_is_not_taken_for_known():
+    # Nearly all of the responses is the mean of the rows times that of the signal.
+    rng = np.random.default_rng(0)
+    x = random_signal(N, field="complex", seed=rng) + 1.0
+    A = 0.5 + 0.3 * rng.standard_normal((M, N))
+    y = np.abs(A @ x) ** 2
+    y = y + 0.3 * y.mean() * rng.standard_normal(M)
+    with pytest.warns(UserWarning, match="noise"):
+        model = RobustPhaseRetrieval(0.05, field="complex").fit(A, y)
+    assert distance(model.signal_, x, relative=True) > 0.25
+    assert not model.converged_
+    assert not np.isfinite(model.certificate_)

@@ -346,7 +346,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self._note(record)
 
         with single_threaded_blas():
-            settings = self._settings(level, labelled)
+            settings = replace(self._settings(level, labelled), standard=standard)
             try:
                 fitted = fit(standard.samples, start, settings, clock, note, detector)
             except Stopped:

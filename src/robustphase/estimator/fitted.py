@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from robustphase.descend.robust_gradient import DescentRule
+from robustphase.initialise.standardise import Standardised
 from robustphase.population import paper_step
 from robustphase.problem import Grouping
 from robustphase.recover import Recovery
@@ -18,7 +19,7 @@ from robustphase.validation import Samples
 
 @dataclass(frozen=True)
 class Settings:
-    """How to fit; the names are those of the estimator's parameters, with a definite seed."""
+    """How to fit: the estimator's parameters, with a definite seed, and how the samples were read and standardised."""
 
     contamination: float | str
     noise_mean: str
@@ -35,6 +36,7 @@ class Settings:
     seed: int
     detector: Detector | None = None
     groupings: tuple[Grouping, ...] = ()
+    standard: Standardised | None = None
 
     @property
     def unknown_mean(self) -> bool:

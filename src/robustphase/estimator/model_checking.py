@@ -57,7 +57,13 @@ def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fi
         ),
         seed=settings.seed,
     )
-    figures = [one._replace(efficient=noise) for one, noise in zip(figures, _efficient_noise(found), strict=True)]
+    stretches = np.ones(len(figures)) if settings.standard is None else settings.standard.typical_errors(fitted.signals)
+    figures = [
+        one._replace(efficient=noise, stretch=float(stretch), balance=float(balance))
+        for one, noise, stretch, balance in zip(
+            figures, _efficient_noise(found), stretches, _balances(samples, fitted.signals), strict=True
+        )
+    ]
     descended = settings.descends
     if descended and fitted.message:
         # The rival of an answer on its way is where it is going.
@@ -91,6 +97,20 @@ def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fi
     if (severe & ~nothing).any() and not (descended and message):
         message = checks[0].message if severe.size == 1 else many_model_advice(checks)
     return replace(fitted, radii=radii, converged=fitted.converged & ~severe, message=message, checks=checks)
+
+
+def _balances(samples: Samples, signals: Array) -> Array:
+    """How much worse complex signals behind real rows are known for the unequal lengths of their two parts, shape (p,).
+
+    With the phase that makes them as unequal as possible, the parts have the squared lengths (E ± |xᵀx|)/2, and the squared
+    error is proportional to the sum of their inverses: ``E²/(E² − |xᵀx|²)`` times that of equal ones.
+    """
+    if not samples.paired:
+        return np.ones(signals.shape[1])
+    energies = np.maximum(np.linalg.norm(signals, axis=0) ** 2, np.finfo(np.float64).tiny)
+    alike = np.minimum(np.abs((signals**2).sum(axis=0)) / energies, 1.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(1 / np.sqrt((1 - alike) * (1 + alike)))
 
 
 def _spreads(found: Recovery) -> Array | None:

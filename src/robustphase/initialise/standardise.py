@@ -145,6 +145,14 @@ class Change(NamedTuple):
             return float(np.linalg.norm(self.matrix, 2))
         return max(self.across, self.along) if self.unit.size else self.across
 
+    @property
+    def typical_stretch(self) -> float:
+        """Root mean square of the numbers by which W stretches directions, with the direction in a space of n."""
+        if self.matrix.size:
+            return float(np.linalg.norm(self.matrix) / np.sqrt(len(self.matrix)))
+        squares = self.across**2 + (self.along**2 - self.across**2) / max(self.unit.size, 1)
+        return float(np.sqrt(squares)) if self.unit.size else self.across
+
     def rows(self, source: RowSource) -> RowSource:
         """The changed rows."""
         if self.matrix.size:
@@ -194,11 +202,17 @@ class Standardised(NamedTuple):
         """Radii relative to the norms of these signals (n, k) as radii relative to those of the signals taken back."""
         if not self.changes:
             return radii
-        stretch = float(np.prod([change.stretch for change in self.changes]))
-        lengths, taken = (np.linalg.norm(s, axis=0) for s in (signals, self.back(signals)))
-        factors = np.where(taken > 0, stretch * lengths / np.maximum(taken, _TINY), 1.0)
-        relative: Array = radii * factors
+        relative: Array = radii * self._relative(signals, [change.stretch for change in self.changes])
         return relative
+
+    def typical_errors(self, signals: Array) -> Array:
+        """How many times larger an error in all directions, relative to these signals (n, k), is when taken back: shape (k,)."""
+        return self._relative(signals, [change.typical_stretch for change in self.changes])
+
+    def _relative(self, signals: Array, stretches: list[float]) -> Array:
+        lengths, taken = (np.linalg.norm(s, axis=0) for s in (signals, self.back(signals)))
+        factors: Array = np.where(taken > 0, np.prod(stretches) * lengths / np.maximum(taken, _TINY), 1.0)
+        return factors
 
 
 def standardised(samples: Samples, whiten: bool | str, contamination: float | str) -> Standardised:

@@ -41,6 +41,22 @@ def doubts(check: ModelCheck) -> str:
 
 def sampling_error(figures: Figures, design: Design | None, is_complex: bool) -> float:
     """Relative standard error of the signal from noise alone, with what few samples add."""
+    # It grows without bound towards the number of samples below which the signal is not determined.
+    least = CHECKS.few_complex / 2 if is_complex else CHECKS.few_real
+    left = 1 - float(np.sqrt(min(least * figures.unknowns / max(figures.kept, 1), 1.0)))
+    return noise_error(figures, design, is_complex) / left if left > 0 else np.inf
+
+
+def error_as_given(figures: Figures, design: Design | None, is_complex: bool) -> float:
+    """The same behind the rows as they were given, and for the two parts of a complex signal behind real ones."""
+    error = noise_error(figures, design, is_complex)
+    # A part of no length is seen by its square alone, and so known to the root of what is left of it.
+    parts = min(figures.balance * error, max(error, CHECKS.by_squares * float(np.sqrt(error))))
+    return max(sampling_error(figures, design, is_complex), figures.stretch * parts)
+
+
+def noise_error(figures: Figures, design: Design | None, is_complex: bool) -> float:
+    """Relative standard error of the signal from noise alone, behind standardised rows."""
     share = figures.unknowns / max(figures.kept, 1)
     if share >= 1:
         return np.inf
@@ -51,9 +67,4 @@ def sampling_error(figures: Figures, design: Design | None, is_complex: bool) ->
     # Noise that grows with the signal is met where the gradient weighs it most.
     scale = max(figures.scale, figures.noise) if np.isnan(figures.efficient) else figures.efficient
     noise = scale / max(energy, 1e-200) / np.sqrt(1 - share)
-    # It grows without bound towards the number of samples below which the signal is not determined.
-    least = CHECKS.few_complex / 2 if is_complex else CHECKS.few_real
-    left = 1 - float(np.sqrt(min(least * share, 1.0)))
-    if not left > 0:
-        return np.inf
-    return 0.5 * float(noise) * float(np.sqrt((2 if is_complex else 1) * share)) / left
+    return 0.5 * float(noise) * float(np.sqrt((2 if is_complex else 1) * share))

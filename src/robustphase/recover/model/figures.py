@@ -90,6 +90,12 @@ class Figures(NamedTuple):
         The same as ``uneven`` for residuals as they are, where ``uneven`` is about what the noise model leaves; one for counts.
     efficient : float
         Standard deviation of even noise that would leave as much information; NaN where the noise does not depend on the signal.
+    stretch : float
+        How many times larger a typical error is, relative to the signal, behind the rows as they were given: directions of the
+        signal that hardly show in them are known worst.
+    balance : float
+        The same for a complex signal behind real rows, whose real and imaginary parts are unequally long in the phase that makes
+        them so: each is seen by its own length.
     """
 
     samples: int
@@ -124,6 +130,8 @@ class Figures(NamedTuple):
     entry: float = 0.0
     growth: float = 1.0
     efficient: float = np.nan
+    stretch: float = 1.0
+    balance: float = 1.0
 
 
 def measure(fit: FittedSamples, *, seed: int = 0) -> tuple[list[Figures], Design | None]:

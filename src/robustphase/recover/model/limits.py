@@ -34,6 +34,9 @@ class CheckOptions:
     noisy: float = derived(
         0.25, "expected relative error from noise alone from which on an answer counts as wrong, as of its length"
     )
+    by_squares: float = empirical(
+        1.5, "error of a part of no length behind real rows, over the root of the error of a part as long as the other"
+    )
     low_power: float = empirical(0.85, "exponents below it are not rounding: magnitudes have 0.5, logarithms less")
     high_power: float = empirical(1.3, "exponents above it: squared responses have 2")
     near_power: float = empirical(0.08, "logarithm of an exponent that no certificate covers")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robustphase.recover.model.consequences import sampling_error
+from robustphase.recover.model.consequences import error_as_given
 from robustphase.recover.model.design import Design
 from robustphase.recover.model.figures import Figures
 from robustphase.recover.model.limits import CHECKS
@@ -123,7 +123,7 @@ def explained_check(figures: Figures) -> Check:
 
 def noise_check(figures: Figures, design: Design | None, is_complex: bool) -> Check:
     """Whether the noise leaves an answer."""
-    expected = sampling_error(figures, design, is_complex)
+    expected = error_as_given(figures, design, is_complex)
     drowned = not expected <= CHECKS.noisy
     return Check(
         "expected error",
