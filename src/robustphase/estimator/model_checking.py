@@ -117,10 +117,13 @@ def without_signal(responses: Array, signals: Array) -> Array:
 
     The certificate would not tell: it is relative to the norm of the signal, and without residuals it is zero.
     """
-    sizes = np.abs(responses)
+    sizes, energies = np.abs(responses), np.linalg.norm(signals, axis=0) ** 2
+    largest = sizes.max(axis=0)
+    if (largest > 0).all() and (energies > NOTHING * largest).all():
+        # No typical response is larger than the largest one.
+        return np.zeros(energies.size, bool)
     typical = np.median(sizes, axis=0)
     typical = np.where(typical > 0, typical, sizes.mean(axis=0))
-    energies = np.linalg.norm(signals, axis=0) ** 2
     # Written so that numbers which underflowed on the way, and became NaN, count as nothing too.
     nothing: Array = ~(energies > NOTHING * np.where(typical > 0, typical, 1.0))
     return nothing

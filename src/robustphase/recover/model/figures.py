@@ -19,8 +19,12 @@ from robustphase.recover.model.figure_options import FIGURES, RIVAL_FROM
 from robustphase.recover.model.held_out import last_pass, without_half
 from robustphase.recover.model.power import power_of
 from robustphase.recover.model.residuals import (
+    by_thirds,
     clip,
     correlation,
+    in_order,
+    in_thirds,
+    ordered,
     rank_correlation,
     robust_scale,
     roughness,
@@ -182,20 +186,22 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
     for j in range(p):
         used, k, y = usable[:, j], keep[:, j], fit.responses[:, j]
         g = good[:, j] if good[:, j].sum() > 0.5 * used.sum() else used
+        told_ahead, told = ordered(held_out[:, j]), ordered(y)
+        by_ahead = in_order(told_ahead, k)
+        power, power_evidence = power_of(
+            told_ahead.values[by_ahead], y[by_ahead], scales[j], float(fit.levels[j]), counts=fit.counts
+        )
         chosen = np.flatnonzero(k)
-        predicted, left, heard = predictions[chosen, j], residuals[chosen, j], y[chosen]
-        ahead_of = held_out[chosen, j]
-        order = np.argsort(predicted)
-        by_prediction = (predicted[order], left[order])
-        power, power_evidence = power_of(ahead_of, heard, scales[j], float(fit.levels[j]), counts=fit.counts)
-        slope, slope_error = slope_along(predicted, left)
+        chosen = chosen[by_thirds(predictions[chosen, j])]
+        thirds = in_thirds(predictions[chosen, j], residuals[chosen, j])
+        slope, slope_error = slope_along(thirds.predictions, thirds.residuals)
         # Of counts it is known how they grow.
-        growth = 1.0 if fit.counts else unevenness(*by_prediction)
+        growth = 1.0 if fit.counts else unevenness(thirds)
         uneven = growth
         if fit.spreads is not None or fit.counts:
-            uneven = unevenness(by_prediction[0], standard[chosen, j][order], counts=fit.counts)
-        in_order = part.along[k[part.along]]
-        r, at = clipped[in_order, j], part.positions[in_order]
+            uneven = unevenness(in_thirds(thirds.predictions, standard[chosen, j]), counts=fit.counts)
+        along = part.along[k[part.along]]
+        r, at = clipped[along, j], part.positions[along]
         next_to = np.flatnonzero(np.diff(at) == 1)
         figures.append(
             Figures(
@@ -206,14 +212,14 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
                 checked=chosen.size,
                 energy=float(energies[j]),
                 scale=float(scales[j]),
-                correlation=rank_correlation(held_out[g, j], y[g]),
-                kept_correlation=rank_correlation(ahead_of, heard),
-                unexplained=unexplained_share(left, heard),
+                correlation=rank_correlation(told_ahead, told, g),
+                kept_correlation=rank_correlation(told_ahead, told, k),
+                unexplained=unexplained_share(thirds.residuals, y[chosen]),
                 power=power,
                 power_evidence=power_evidence,
-                noise=weighed_noise(*by_prediction),
+                noise=weighed_noise(thirds),
                 uneven=uneven,
-                rough=roughness(*by_prediction),
+                rough=roughness(thirds),
                 dependence=float(evidence[0, j]),
                 dependence_evidence=float(evidence[1, j]),
                 linear=float(linear[0, j]),
@@ -223,7 +229,7 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
                 background=float(fit.centres[j] + scales[j] * means[j]),
                 neighbours=correlation(r[next_to], r[next_to + 1]),
                 drift=correlation(r, at),
-                gain=correlation(r, predictions[in_order, j] * (at - at.mean()) if at.size else at),
+                gain=correlation(r, predictions[along, j] * (at - at.mean()) if at.size else at),
                 turn=float(turns[0, j]),
                 turn_evidence=float(turns[1, j]),
                 rival=rivals[j].share,
