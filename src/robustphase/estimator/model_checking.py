@@ -9,6 +9,7 @@ import numpy as np
 from robustphase.estimator.advice import many_model_advice
 from robustphase.estimator.fitted import Fitted, Settings, as_columns, unread
 from robustphase.likelihood.laws import CurvedNoise
+from robustphase.problem import kept
 from robustphase.recover import Recovery
 from robustphase.recover.model import (
     CHECKS,
@@ -106,8 +107,10 @@ def _efficient_noise(found: Recovery) -> Array:
     """Standard deviations of even noise that would leave as much information as the fitted laws do; NaN for even noise."""
     if found.slopes is None:
         return np.full(found.contaminations.size, np.nan)
-    energy = np.maximum(found.predictions.sum(axis=0), np.finfo(np.float64).tiny)
-    information = np.maximum((found.slopes * found.predictions).sum(axis=0) / energy, 1e-200)
+    # Rows that were blown up have predictions beyond all others, and tell nothing.
+    predictions = np.where(kept(found.weights), found.predictions, 0.0)
+    energy = np.maximum(predictions.sum(axis=0), np.finfo(np.float64).tiny)
+    information = np.maximum((found.slopes * predictions).sum(axis=0) / energy, 1e-200)
     noise: Array = 1 / np.sqrt(information)
     return noise
 

@@ -60,7 +60,7 @@ def check_model(figures: Figures, design: Design | None, told: Told, *, no_signa
         explained_check(figures),
         noise_check(figures, design, told.is_complex),
         *(() if told.unknown_mean else (background_check(figures),)),
-        evenness_check(figures, told.additive),
+        evenness_check(figures, told),
         *row_order_checks(figures, told.drifting, ordered=design is not None),
         turn_check(figures),
     ]

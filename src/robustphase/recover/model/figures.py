@@ -22,8 +22,10 @@ from robustphase.recover.model.residuals import (
     by_thirds,
     clip,
     correlation,
+    crowded_share,
     in_order,
     in_thirds,
+    missing_shares,
     ordered,
     rank_correlation,
     robust_scale,
@@ -90,6 +92,10 @@ class Figures(NamedTuple):
     entry : float
         Standard deviations of chance by which the answer with another value of one entry explains more samples; sought where the
         rows hold the signal loosely.
+    crowded : float
+        Share of the samples with one and the same response, where rows and noise do not explain that.
+    missing_low, missing_high : float
+        Share of the samples of the lower and of the upper third of the predictions that are not kept.
     growth : float
         The same as ``uneven`` for residuals as they are, where ``uneven`` is about what the noise model leaves; one for counts.
     efficient : float
@@ -126,6 +132,9 @@ class Figures(NamedTuple):
     rival: float
     rival_everywhere: float
     entry: float = 0.0
+    crowded: float = 0.0
+    missing_low: float = 0.0
+    missing_high: float = 0.0
     growth: float = 1.0
     efficient: float = np.nan
 
@@ -194,6 +203,7 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
         chosen = np.flatnonzero(k)
         chosen = chosen[by_thirds(predictions[chosen, j])]
         thirds = in_thirds(predictions[chosen, j], residuals[chosen, j])
+        missing = missing_shares(predictions[g, j], k[g])
         slope, slope_error = slope_along(thirds.predictions, thirds.residuals)
         # Of counts it is known how they grow.
         growth = 1.0 if fit.counts else unevenness(thirds)
@@ -235,6 +245,9 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
                 rival=rivals[j].share,
                 rival_everywhere=rivals[j].everywhere,
                 entry=entries[j],
+                crowded=crowded_share(told, g, predictions[:, j], float(scales[j])),
+                missing_low=missing[0],
+                missing_high=missing[1],
                 growth=growth,
             )
         )

@@ -109,6 +109,25 @@ def _ties(values: Array) -> bool:
     return bool((values[1:] == values[:-1]).any())
 
 
+def crowded_share(heard: Ordered, chosen: Array, predictions: Array, scale: float) -> float:
+    """Share of the chosen responses that have one value, where that is far more than usual and their rows do not explain it.
+
+    Levels of a camera make all responses equal to some others; a detector that is over-exposed, or a value that was filled in,
+    makes one level that no noise has. Equal responses to equal rows are predicted to be equal.
+    """
+    numbers = in_order(heard, chosen)
+    values = heard.values[numbers]
+    lows = np.append(0, 1 + np.flatnonzero(values[1:] != values[:-1]))
+    if lows.size >= values.size:
+        return 0.0
+    counts = np.diff(np.append(lows, values.size))
+    most = int(counts.argmax())
+    if counts[most] <= FIGURES.crowded * np.median(np.repeat(counts, counts)):
+        return 0.0
+    members = numbers[lows[most] : lows[most] + counts[most]]
+    return float(counts[most]) / values.size if robust_scale(predictions[members]) > scale else 0.0
+
+
 def unexplained_share(residuals: Array, responses: Array) -> float:
     """Variance of the residuals over that of the responses."""
     if not residuals.size:
@@ -149,6 +168,16 @@ def by_thirds(predictions: Array) -> Array:
 def in_thirds(predictions: Array, residuals: Array) -> Thirds:
     """Samples that have been brought into thirds."""
     return Thirds(predictions, residuals, located(residuals[residuals.size - residuals.size // 3 :]))
+
+
+def missing_shares(predictions: Array, keep: Array) -> tuple[float, float]:
+    """Share of the samples of the lower and of the upper third of the predictions that are not kept."""
+    third = predictions.size // 3
+    if third < FIGURES.fewest:
+        return 0.0, 0.0
+    numbers = by_thirds(predictions)
+    low, high = (np.count_nonzero(keep[part]) / third for part in (numbers[:third], numbers[-third:]))
+    return 1.0 - low, 1.0 - high
 
 
 def unevenness(thirds: Thirds, *, counts: bool = False) -> float:
