@@ -141,7 +141,7 @@ def design_of(first: First, real_rows: bool, keep: Array, usable: Array, n: int)
     typical = median(lengths) if lengths.size else 0.0
     if not typical > 0:
         return Design(0.0, 0.0, 0.0, 0.0, 0, 0.0)
-    average = float(np.mean(lengths))
+    average = float(lengths.sum()) / lengths.size
     real = 1.0 if real_rows else 0.5
     shift = float(np.sum(abs2(first.mean))) / average
     second = float(np.sum(abs2(first.image)))

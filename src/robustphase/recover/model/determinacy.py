@@ -50,7 +50,7 @@ def variety(rows: Array, chosen: Array, rng: np.random.Generator) -> float:
         return np.inf
     some = rows[chosen[np.sort(rng.choice(len(chosen), count, replace=False))]]
     kernel = abs2(some @ some.conj().T).astype(np.float64)
-    own = float(np.mean(np.diag(kernel)))
+    own = float(np.trace(kernel)) / count
     np.fill_diagonal(kernel, 0.0)
     # The part that all responses have in common is one number.
     sums = kernel.sum(axis=0) / (count - 2)

@@ -19,7 +19,6 @@ from robustphase.recover.model.figure_options import FIGURES, RIVAL_FROM
 from robustphase.recover.model.held_out import last_pass, without_half
 from robustphase.recover.model.power import power_of
 from robustphase.recover.model.residuals import (
-    by_thirds,
     clip,
     correlation,
     crowded_share,
@@ -200,10 +199,10 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
         power, power_evidence = power_of(
             told_ahead.values[by_ahead], y[by_ahead], scales[j], float(fit.levels[j]), counts=fit.counts
         )
-        chosen = np.flatnonzero(k)
-        chosen = chosen[by_thirds(predictions[chosen, j])]
+        by_prediction = ordered(predictions[:, j])
+        chosen = in_order(by_prediction, k)
         thirds = in_thirds(predictions[chosen, j], residuals[chosen, j])
-        missing = missing_shares(predictions[g, j], k[g])
+        missing = missing_shares(k[in_order(by_prediction, g)])
         slope, slope_error = slope_along(thirds.predictions, thirds.residuals)
         # Of counts it is known how they grow.
         growth = 1.0 if fit.counts else unevenness(thirds)

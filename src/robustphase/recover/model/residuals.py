@@ -117,9 +117,9 @@ def crowded_share(heard: Ordered, chosen: Array, predictions: Array, scale: floa
     """
     numbers = in_order(heard, chosen)
     values = heard.values[numbers]
-    lows = np.append(0, 1 + np.flatnonzero(values[1:] != values[:-1]))
-    if lows.size >= values.size:
+    if not _ties(values):
         return 0.0
+    lows = np.append(0, 1 + np.flatnonzero(values[1:] != values[:-1]))
     counts = np.diff(np.append(lows, values.size))
     most = int(counts.argmax())
     if counts[most] <= FIGURES.crowded * np.median(np.repeat(counts, counts)):
@@ -141,7 +141,7 @@ def _variance(values: Array) -> float:
 
 
 class Thirds(NamedTuple):
-    """Samples by thirds of their predictions: the smallest ones first and the largest ones last, in any order within.
+    """Samples in the order of their predictions, and where the residuals of the upper third lie.
 
     Attributes
     ----------
@@ -156,28 +156,17 @@ class Thirds(NamedTuple):
     upper: Located
 
 
-def by_thirds(predictions: Array) -> Array:
-    """Numbers that bring samples into thirds of their predictions."""
-    third = predictions.size // 3
-    if not third:
-        return np.arange(predictions.size)
-    numbers: Array = np.argpartition(predictions, (third, predictions.size - third))
-    return numbers
-
-
 def in_thirds(predictions: Array, residuals: Array) -> Thirds:
-    """Samples that have been brought into thirds."""
+    """Samples in the order of their predictions, of which thirds are looked at."""
     return Thirds(predictions, residuals, located(residuals[residuals.size - residuals.size // 3 :]))
 
 
-def missing_shares(predictions: Array, keep: Array) -> tuple[float, float]:
-    """Share of the samples of the lower and of the upper third of the predictions that are not kept."""
-    third = predictions.size // 3
+def missing_shares(keep: Array) -> tuple[float, float]:
+    """Share of the lower and of the upper third of the samples, in the order of their predictions, that is not kept."""
+    third = keep.size // 3
     if third < FIGURES.fewest:
         return 0.0, 0.0
-    numbers = by_thirds(predictions)
-    low, high = (np.count_nonzero(keep[part]) / third for part in (numbers[:third], numbers[-third:]))
-    return 1.0 - low, 1.0 - high
+    return 1.0 - np.count_nonzero(keep[:third]) / third, 1.0 - np.count_nonzero(keep[-third:]) / third
 
 
 def unevenness(thirds: Thirds, *, counts: bool = False) -> float:
