@@ -142,6 +142,15 @@ def test_a_detector_that_is_clipped_certifies_nothing(seed):
     assert model.certificate_ == np.inf
 
 
+@pytest.mark.parametrize("level", ["auto", 0.3])
+@pytest.mark.parametrize("curve", [lambda y: y / (1 + np.abs(y)), lambda y: np.argsort(np.argsort(y)) / 100])
+def test_another_curve_is_seen_also_where_what_is_off_it_was_flagged(curve, level):
+    A, x, rng = drawn(63, m=600)
+    y = curve((A @ x) ** 2 + 0.1 * rng.standard_normal(len(A)))
+    with pytest.warns(ModelWarning, match="power of the responses"):
+        rp.RobustPhaseRetrieval(contamination=level).fit(A, y)
+
+
 @pytest.mark.parametrize("attack", ["inflated_rows", "leverage_truth"])
 def test_rows_that_were_blown_up_do_not_add_to_the_expected_error_of_counts(attack):
     world = rp.simulate.make_counts(25, 2500, mean_count=1.0, contamination=0.1, attack=attack, field="complex", seed=1)

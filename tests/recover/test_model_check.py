@@ -57,6 +57,7 @@ WRONG = [
     ("power of the responses", {"power": 0.5, "power_evidence": 200.0}, r"y\*\*2"),
     ("power of the responses", {"power": 0.05, "power_evidence": 200.0}, r"10\*\*"),
     ("power of the responses", {"power": 2.0, "power_evidence": 200.0}, "square root"),
+    ("power of the responses", {"missing": 0.2, "correlation": 0.95, "kept_correlation": 0.9}, "saturation="),
     ("residuals along the rows", {"dependence": 0.1, "dependence_evidence": 9.0}, "complex"),
     ("residuals along the rows", {"linear": 0.1, "linear_evidence": 9.0}, "column of ones"),
     ("length of the signal", {"slope": 0.4}, "direction of the answer only"),
@@ -153,6 +154,9 @@ def test_a_curve_or_a_direction_without_evidence_is_chance():
         ({"growth": 3.0, "rough": 0.2}, 0.1),
         ({"turn": 0.3, "turn_evidence": 3.0}, 0.1),
         ({"entry": 3.0}, 0.1),
+        ({"missing": 0.2, "correlation": 0.95, "kept_correlation": 0.9}, 0.2),
+        ({"missing": 0.2, "correlation": 0.95, "kept_correlation": 0.96}, 0.1),
+        ({"missing": 0.2, "correlation": 0.85, "kept_correlation": 0.8}, 0.1),
         # A tenth of dead pixels; large responses that an attack took, among even noise.
         ({"crowded": 0.1}, 0.1),
         ({"crowded": 0.2}, "auto"),
@@ -299,6 +303,7 @@ def test_what_is_missing_is_counted_by_thirds_of_the_predictions(drawn):
     predictions = (A @ x) ** 2
     bad = predictions > np.quantile(predictions, 0.8)
     one, _ = figures_at(x, A, predictions + 0.1 * rng.standard_normal(len(A)), 1.0 - bad[:, np.newaxis])
+    assert one.missing == pytest.approx(0.2, abs=0.01)
     assert one.missing_low == 0
     assert one.missing_high == pytest.approx(0.6, abs=0.01)
 

@@ -93,8 +93,8 @@ class Figures(NamedTuple):
         rows hold the signal loosely.
     crowded : float
         Share of the samples with one and the same response, where rows and noise do not explain that.
-    missing_low, missing_high : float
-        Share of the samples of the lower and of the upper third of the predictions that are not kept.
+    missing, missing_low, missing_high : float
+        Share of the samples with good covariates that are not kept, of all and of the lower and upper third of the predictions.
     growth : float
         The same as ``uneven`` for residuals as they are, where ``uneven`` is about what the noise model leaves; one for counts.
     efficient : float
@@ -132,6 +132,7 @@ class Figures(NamedTuple):
     rival_everywhere: float
     entry: float = 0.0
     crowded: float = 0.0
+    missing: float = 0.0
     missing_low: float = 0.0
     missing_high: float = 0.0
     growth: float = 1.0
@@ -245,8 +246,9 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
                 rival_everywhere=rivals[j].everywhere,
                 entry=entries[j],
                 crowded=crowded_share(told, g, predictions[:, j], float(scales[j])),
-                missing_low=missing[0],
-                missing_high=missing[1],
+                missing=missing[0],
+                missing_low=missing[1],
+                missing_high=missing[2],
                 growth=growth,
             )
         )

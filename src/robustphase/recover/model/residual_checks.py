@@ -10,11 +10,22 @@ from robustphase.recover.model.limits import CHECKS
 from robustphase.recover.model.verdict import Check, Told
 
 
-def power_check(figures: Figures) -> Check:
+def power_check(figures: Figures, stated: float | str) -> Check:
     """Whether responses grow like ``|a·x|²``."""
     evidence = figures.power_evidence if figures.unexplained > CHECKS.exact else 0.0
     low, high = figures.power < CHECKS.low_power, figures.power > CHECKS.high_power
     severe = evidence > CHECKS.evidence and (low or high)
+    if not severe and _flags_follow(figures, stated):
+        return Check(
+            "power of the responses",
+            figures.power,
+            1.0,
+            True,
+            True,
+            "responses that do not agree with the answer are in the order of its predictions all the same, and follow another "
+            "curve than |a·x|²: magnitudes, decibels, or a detector that saturates",
+            "Try y**2 if y holds magnitudes, 10**(y/10) if decibels; saturation=... with the upper limit of the readings.",
+        )
     failed = severe or (evidence > CHECKS.hint and abs(np.log(figures.power)) > CHECKS.near_power)
     if figures.power < 0.3:
         cause, remedy = "the responses grow like a logarithm, as decibels do", "Try 10**(y/10) instead of y."
@@ -30,6 +41,17 @@ def power_check(figures: Figures) -> Check:
         )
     limit = CHECKS.low_power if figures.power < 1 else CHECKS.high_power
     return Check("power of the responses", figures.power, limit, bool(failed), bool(severe), cause, remedy)
+
+
+def _flags_follow(figures: Figures, stated: float | str) -> bool:
+    """Whether more samples with good rows are flagged than may be bad, and they are predicted but for the curve.
+
+    Bad samples tell nothing of the signal: a share of them leaves no more than the rest of a perfect rank correlation, and they
+    lower that of the samples kept.
+    """
+    more = figures.missing > (RIVAL_AUTO if isinstance(stated, str) else stated)
+    follow = figures.correlation > max(1 - figures.missing / 2, figures.kept_correlation)
+    return more and follow and figures.unexplained > CHECKS.exact
 
 
 def dependence_check(figures: Figures, is_complex: bool) -> Check:

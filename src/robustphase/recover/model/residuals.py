@@ -161,12 +161,14 @@ def in_thirds(predictions: Array, residuals: Array) -> Thirds:
     return Thirds(predictions, residuals, located(residuals[residuals.size - residuals.size // 3 :]))
 
 
-def missing_shares(keep: Array) -> tuple[float, float]:
-    """Share of the lower and of the upper third of the samples, in the order of their predictions, that is not kept."""
+def missing_shares(keep: Array) -> tuple[float, float, float]:
+    """Share of the samples, and of the lower and upper third of them in the order of their predictions, that is not kept."""
     third = keep.size // 3
     if third < FIGURES.fewest:
-        return 0.0, 0.0
-    return 1.0 - np.count_nonzero(keep[:third]) / third, 1.0 - np.count_nonzero(keep[-third:]) / third
+        return 0.0, 0.0, 0.0
+    parts = (keep, keep[:third], keep[-third:])
+    every, low, high = (1.0 - np.count_nonzero(part) / part.size for part in parts)
+    return every, low, high
 
 
 def unevenness(thirds: Thirds, *, counts: bool = False) -> float:

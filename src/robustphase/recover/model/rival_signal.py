@@ -194,6 +194,7 @@ def _everywhere(left: Array, ahead: Array, supports: Array) -> float:
     for side in (ahead, -ahead):
         on_this = side[side > 2 * RIVAL.explained]
         if on_this.size < RIVAL.fewest:
+            # The answer at another length predicts more everywhere, or less, and so does what an adversary erases.
             return 0.0
         middle = float(np.median(on_this))
         for kind in ((side > 2 * RIVAL.explained) & (side <= middle), side > middle):
