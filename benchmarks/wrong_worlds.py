@@ -3,7 +3,7 @@
 ``python -m benchmarks wrong_worlds [--right FITS] [--seed FIRST] [--seeds 1] [--only PART]`` fits every wrong world with one
 seed or more at two sizes and counts silent failures (error above a quarter, converged, no warning) and certificates below the
 error; then right worlds, of which it counts the false alarms. Without ``--only`` it writes docs/_generated/wrong_worlds.md. The
-checks were built with first seed 0 and their constants set with seeds 200 to 500, 7001 to 7032, 9000 and 9100, on these kinds;
+checks were built with first seed 0 and their constants set with seeds 200 to 500, 7001 to 7032, 9000, 9100 and 52000 to 63001;
 other seeds are fresh draws of kinds that the checks know.
 """
 
@@ -24,6 +24,7 @@ from joblib import Parallel, delayed
 
 import robustphase as rp
 from benchmarks.further_worlds import FURTHER
+from benchmarks.instrument_worlds import INSTRUMENTS
 from benchmarks.known_worlds import KNOWN
 from benchmarks.laboratory_worlds import LABORATORY
 from benchmarks.markdown import table
@@ -33,7 +34,7 @@ from benchmarks.world_makers import Array
 from robustphase.recover.model import ModelWarning
 
 PAGE = "_generated/wrong_worlds.md"
-WORLDS = KNOWN | FURTHER | LABORATORY
+WORLDS = KNOWN | FURTHER | LABORATORY | INSTRUMENTS
 SIZES = ((30, 600), (60, 3000))
 #: Errors above it count as failures.
 WRONG = 0.25

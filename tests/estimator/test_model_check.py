@@ -124,6 +124,43 @@ def test_right_worlds_raise_no_alarm(attack, noise, field, seed):
     assert rp.distance(model.signal_, world.truth, relative=True) <= model.certificate_ + 1e-9
 
 
+@pytest.mark.parametrize("seed", [0, 2, 3, 5])
+def test_gains_are_seen_also_where_the_roughest_samples_are_flagged(seed):
+    A, x, rng = drawn(seed, m=600)
+    with pytest.warns(ModelWarning, match="Likely cause"):
+        rp.RobustPhaseRetrieval(contamination="auto").fit(
+            A, ((A @ x) ** 2 + 0.1 * rng.standard_normal(len(A))) * rng.exponential(1.0, len(A))
+        )
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_detector_that_is_clipped_certifies_nothing(seed):
+    A, x, rng = drawn(seed, m=600)
+    y = (A @ x) ** 2 + 0.1 * rng.standard_normal(len(A))
+    with pytest.warns(ModelWarning, match="saturation"):
+        model = rp.RobustPhaseRetrieval().fit(A, np.minimum(y, y.mean()))
+    assert model.certificate_ == np.inf
+
+
+@pytest.mark.parametrize("level", ["auto", 0.3])
+@pytest.mark.parametrize("curve", [lambda y: y / (1 + np.abs(y)), lambda y: np.argsort(np.argsort(y)) / 100])
+def test_another_curve_is_seen_also_where_what_is_off_it_was_flagged(curve, level):
+    A, x, rng = drawn(63, m=600)
+    y = curve((A @ x) ** 2 + 0.1 * rng.standard_normal(len(A)))
+    with pytest.warns(ModelWarning, match="power of the responses"):
+        rp.RobustPhaseRetrieval(contamination=level).fit(A, y)
+
+
+@pytest.mark.parametrize("attack", ["inflated_rows", "leverage_truth"])
+def test_rows_that_were_blown_up_do_not_add_to_the_expected_error_of_counts(attack):
+    world = rp.simulate.make_counts(25, 2500, mean_count=1.0, contamination=0.1, attack=attack, field="complex", seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = rp.RobustPhaseRetrieval(contamination=0.1, field="complex").fit(world.A, world.y)
+    expected = {check.name: check.figure for check in model.model_check_.checks}["expected error"]
+    assert expected < 2 * rp.distance(model.signal_, world.truth, relative=True)
+
+
 @pytest.mark.parametrize("scale", [0.3, 0.5])
 def test_certificates_hold_for_rows_of_another_scale(scale):
     A, x, rng = drawn(4)

@@ -57,6 +57,7 @@ WRONG = [
     ("power of the responses", {"power": 0.5, "power_evidence": 200.0}, r"y\*\*2"),
     ("power of the responses", {"power": 0.05, "power_evidence": 200.0}, r"10\*\*"),
     ("power of the responses", {"power": 2.0, "power_evidence": 200.0}, "square root"),
+    ("power of the responses", {"missing": 0.2, "correlation": 0.95, "kept_correlation": 0.9}, "saturation="),
     ("residuals along the rows", {"dependence": 0.1, "dependence_evidence": 9.0}, "complex"),
     ("residuals along the rows", {"linear": 0.1, "linear_evidence": 9.0}, "column of ones"),
     ("length of the signal", {"slope": 0.4}, "direction of the answer only"),
@@ -67,8 +68,14 @@ WRONG = [
     ("rival signal", {"rival": 0.4}, "flagged samples by themselves"),
     ("rival signal", {"rival": 0.12, "rival_everywhere": 0.3}, "flagged samples by themselves"),
     ("rival signal", {"entry": 9.0}, "more entries that are not zero"),
+    ("rival signal", {"crowded": 0.2}, "saturation="),
     ("evenness of the noise", {"uneven": 5.0, "rough": 0.9}, "direction of the answer only"),
     ("evenness of the noise", {"growth": 3.0, "rough": 0.5}, "direction of the answer only"),
+    (
+        "evenness of the noise",
+        {"growth": 1.4, "rough": 0.25, "flagged": 0.2, "missing_high": 0.6},
+        "direction of the answer only",
+    ),
     ("background", {"background": 0.25, "uneven": 1.4}, 'noise_mean="unknown"'),
     ("drift of the signal", {"turn": 0.3, "turn_evidence": 3.0, "growth": 2.5}, "shorter stretches"),
     ("expected error", {"noise": 10.0}, "more samples"),
@@ -147,6 +154,15 @@ def test_a_curve_or_a_direction_without_evidence_is_chance():
         ({"growth": 3.0, "rough": 0.2}, 0.1),
         ({"turn": 0.3, "turn_evidence": 3.0}, 0.1),
         ({"entry": 3.0}, 0.1),
+        ({"missing": 0.2, "correlation": 0.95, "kept_correlation": 0.9}, 0.2),
+        ({"missing": 0.2, "correlation": 0.95, "kept_correlation": 0.96}, 0.1),
+        ({"missing": 0.2, "correlation": 0.85, "kept_correlation": 0.8}, 0.1),
+        # A tenth of dead pixels; large responses that an attack took, among even noise.
+        ({"crowded": 0.1}, 0.1),
+        ({"crowded": 0.2}, "auto"),
+        ({"growth": 1.1, "rough": 0.25, "flagged": 0.2, "missing_high": 0.6}, 0.1),
+        ({"growth": 1.4, "rough": 0.1, "flagged": 0.2, "missing_high": 0.6}, 0.1),
+        ({"growth": 1.4, "rough": 0.25, "flagged": 0.2, "missing_high": 0.6}, 0.25),
     ],
 )
 def test_half_of_the_evidence_is_none(change, stated):
@@ -269,6 +285,29 @@ def test_the_power_of_the_responses_is_found(drawn):
     assert one.power_evidence > CHECKS.evidence
 
 
+def test_equal_responses_count_as_crowded_where_rows_and_rounding_do_not_explain_them(drawn):
+    A, x, rng = drawn
+    y = (A @ x) ** 2 + 0.1 * rng.standard_normal(len(A))
+    assert figures_at(x, A, y)[0].crowded == 0
+    assert figures_at(x, A, np.round(y, 2))[0].crowded == 0
+    clipped = np.minimum(y, np.quantile(y, 0.7))
+    assert figures_at(x, A, clipped)[0].crowded == pytest.approx(0.3, abs=0.001)
+    assert figures_at(x, A, np.round(clipped, 2))[0].crowded == pytest.approx(0.3, abs=0.01)
+    # Rows of zeros have equal responses, and should.
+    dark = rng.random(len(A)) < 0.3
+    assert figures_at(x, np.where(dark[:, np.newaxis], 0.0, A), np.where(dark, 0.0, y))[0].crowded == 0
+
+
+def test_what_is_missing_is_counted_by_thirds_of_the_predictions(drawn):
+    A, x, rng = drawn
+    predictions = (A @ x) ** 2
+    bad = predictions > np.quantile(predictions, 0.8)
+    one, _ = figures_at(x, A, predictions + 0.1 * rng.standard_normal(len(A)), 1.0 - bad[:, np.newaxis])
+    assert one.missing == pytest.approx(0.2, abs=0.01)
+    assert one.missing_low == 0
+    assert one.missing_high == pytest.approx(0.6, abs=0.01)
+
+
 def test_the_design_is_measured(drawn):
     A, x, _ = drawn
     y = (A @ x) ** 2
@@ -311,15 +350,15 @@ def test_a_reference_beam_shows_as_residuals_that_are_linear_in_the_rows(n):
 
 
 def test_variety_is_the_dimension_of_the_lifted_rows():
-    n, rng = 24, np.random.default_rng(0)
+    n, rng, every = 24, np.random.default_rng(0), np.arange(3000)
     real = rng.standard_normal((3000, n))
     both = real + 1j * rng.standard_normal((3000, n))
-    assert variety(real, rng) == pytest.approx(n**2 / 2, rel=0.3)
-    assert variety(both, rng) == pytest.approx(n**2, rel=0.3)
-    assert variety(7 * both, rng) == pytest.approx(n**2, rel=0.3)
+    assert variety(real, every, rng) == pytest.approx(n**2 / 2, rel=0.3)
+    assert variety(both, every, rng) == pytest.approx(n**2, rel=0.3)
+    assert variety(7 * both, every, rng) == pytest.approx(n**2, rel=0.3)
     fourier = np.exp(-2j * np.pi * np.arange(3000)[:, np.newaxis] * np.arange(n) / 3000)
-    assert variety(fourier, rng) < 2 * n
-    assert variety(real[rng.integers(0, n, 3000)], rng) < 1.5 * n
+    assert variety(fourier, every, rng) < 2 * n
+    assert variety(real, rng.integers(0, n, 3000), rng) < 1.5 * n
 
 
 def test_huge_samples_that_are_not_kept_count_for_nothing(drawn):

@@ -32,6 +32,15 @@ def test_a_mixture_of_two_signals_shows_its_share_in_every_kind_of_samples(share
     assert 0.5 * share < found.share < share
 
 
+def test_a_rival_is_found_among_few_samples_wherever_the_first_start_leads():
+    shares = []
+    # From one start alone two of these forty rivals are missed.
+    for seed in range(40):
+        rows, here, there, signal, rng = two_signals(seed, m=600)
+        shares.append(sought(rows, here, there, signal, rng.random(len(rows)) < 0.35, rng).share)
+    assert min(shares) > 0.15
+
+
 def test_an_adversary_that_takes_the_samples_that_tell_most_is_not_everywhere():
     rows, here, there, signal, rng = two_signals(2)
     gap = np.abs(there - here)

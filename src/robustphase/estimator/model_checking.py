@@ -9,6 +9,7 @@ import numpy as np
 from robustphase.estimator.advice import many_model_advice
 from robustphase.estimator.fitted import Fitted, Settings, as_columns, unread
 from robustphase.likelihood.laws import CurvedNoise
+from robustphase.problem import kept
 from robustphase.recover import Recovery
 from robustphase.recover.model import (
     CHECKS,
@@ -126,8 +127,10 @@ def _efficient_noise(found: Recovery) -> Array:
     """Standard deviations of even noise that would leave as much information as the fitted laws do; NaN for even noise."""
     if found.slopes is None:
         return np.full(found.contaminations.size, np.nan)
-    energy = np.maximum(found.predictions.sum(axis=0), np.finfo(np.float64).tiny)
-    information = np.maximum((found.slopes * found.predictions).sum(axis=0) / energy, 1e-200)
+    # Rows that were blown up have predictions beyond all others, and tell nothing.
+    predictions = np.where(kept(found.weights), found.predictions, 0.0)
+    energy = np.maximum(predictions.sum(axis=0), np.finfo(np.float64).tiny)
+    information = np.maximum((found.slopes * predictions).sum(axis=0) / energy, 1e-200)
     noise: Array = 1 / np.sqrt(information)
     return noise
 
@@ -137,10 +140,13 @@ def without_signal(responses: Array, signals: Array) -> Array:
 
     The certificate would not tell: it is relative to the norm of the signal, and without residuals it is zero.
     """
-    sizes = np.abs(responses)
+    sizes, energies = np.abs(responses), np.linalg.norm(signals, axis=0) ** 2
+    largest = sizes.max(axis=0)
+    if (largest > 0).all() and (energies > NOTHING * largest).all():
+        # No typical response is larger than the largest one.
+        return np.zeros(energies.size, bool)
     typical = np.median(sizes, axis=0)
     typical = np.where(typical > 0, typical, sizes.mean(axis=0))
-    energies = np.linalg.norm(signals, axis=0) ** 2
     # Written so that numbers which underflowed on the way, and became NaN, count as nothing too.
     nothing: Array = ~(energies > NOTHING * np.where(typical > 0, typical, 1.0))
     return nothing

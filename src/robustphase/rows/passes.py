@@ -29,7 +29,7 @@ def project_block(block: Array | OperatorBlock, vectors: Array) -> Array:
     if vectors.ndim == 2 and vectors.shape[1] == 1:
         # A matrix-vector product reads the block once at full speed; a matrix product with one column does not.
         return project_block(block, vectors[:, 0])[:, np.newaxis]
-    product = multiply_block(block, vectors if isinstance(block, OperatorBlock) else _in_type_of(block, vectors))
+    product = multiply_block(block, vectors if isinstance(block, OperatorBlock) else in_type_of(block, vectors))
     return product if product.dtype in DOUBLE else product.astype(np.result_type(product, np.float64))
 
 
@@ -49,7 +49,7 @@ def adjoint_block(block: Array | OperatorBlock, coefficients: Array) -> Array:
         return adjoint_block(block, coefficients[:, 0])[:, np.newaxis]
     if isinstance(block, OperatorBlock):
         return block.adjoint(coefficients)
-    coefficients = _in_type_of(block, coefficients)
+    coefficients = in_type_of(block, coefficients)
     if coefficients.dtype.kind == "c" and block.dtype.kind != "c":
         return _joined(np.dot(split_parts(coefficients).T, block).T, coefficients.ndim)
     # (Cᴴ B)ᴴ conjugates only the small factors; Bᴴ would copy the block.
@@ -71,7 +71,7 @@ def _joined(parts: Array, ndim: int) -> Array:
     return values[:, 0] if ndim == 1 else values
 
 
-def _in_type_of(block: Array, values: Array) -> Array:
+def in_type_of(block: Array, values: Array) -> Array:
     """Values in the block's precision, complex if either is."""
     if values.dtype is block.dtype:
         return values

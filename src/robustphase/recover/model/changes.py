@@ -28,25 +28,27 @@ def changes(part: Part, residuals: Array, first: First, units: Array) -> tuple[A
     signs = np.where(part.positions < part.positions[part.along[len(residuals) // 2]], 1.0, -1.0)[:, np.newaxis]
     norms = np.maximum(np.linalg.norm(fit.signals, axis=0), _TINY)
     used = residuals != 0
-    coefficients = np.where(used, signs * residuals * (projections / norms), 0.0)
+    coefficients = np.where(used, signs * residuals * projections / norms, 0.0)
     # Rows that are not used may be too long for a number.
-    lengths = np.where(used.any(axis=1), first.lengths, 0.0)[:, np.newaxis]
+    lengths = np.where(used.any(axis=1), first.lengths, 0.0)
     both = np.hstack((coefficients, residuals))
     energies = abs2(adjoint_block(part.single, both)).sum(axis=0)
-    chances = np.maximum((abs2(both) * lengths).sum(axis=0), _TINY)
+    chances = np.maximum(lengths @ abs2(both), _TINY)
     complex_rows = np.iscomplexobj(part.single)
     unknowns = len(fit.signals) * (2 if complex_rows or np.iscomplexobj(fit.signals) else 1)
     # A signal that is complex behind real rows has gradients of either kind.
     evidence = _deviations(energies / chances, np.repeat([unknowns, len(fit.signals) * (1 + complex_rows)], p))
     excess = np.sqrt(np.maximum(energies - chances, 0.0))
     # Either half is led astray by half of the difference, and the curvature of the loss is 2‖x‖² across the signal.
-    weighed = used if fit.spreads is None else used / np.maximum(fit.spreads, _TINY)
-    strengths = np.where(used, abs2(projections), 0.0)
-    count = (strengths * weighed).sum(axis=0) * used.sum(axis=0) / np.maximum(strengths.sum(axis=0), _TINY)
+    count = used.sum(axis=0)
+    if fit.spreads is not None:
+        strengths = np.where(used, abs2(projections), 0.0)
+        weighed = (strengths / np.maximum(fit.spreads, _TINY)).sum(axis=0)
+        count = count * weighed / np.maximum(strengths.sum(axis=0), _TINY)
     turn = units * excess[:p] / np.maximum(count, 1.0)
     # The variance of what is linear in rows whose entries have the mean square ℓ is ℓ times the squared length of its factor.
     total = (residuals**2).sum(axis=0)
-    average = (lengths * used).sum(axis=0) / len(fit.signals)
+    average = lengths @ used / len(fit.signals)
     share = excess[p:] ** 2 / np.maximum(total * average, _TINY)
     return np.stack((turn, evidence[:p])), np.stack((share, evidence[p:]))
 

@@ -52,7 +52,7 @@ def check_model(figures: Figures, design: Design | None, told: Told, *, no_signa
         signal_check(figures, no_signal),
         samples_check(figures, told.is_complex),
         *(() if design is None else design_checks(design, figures.unknowns // (2 if told.is_complex else 1), told)),
-        power_check(figures),
+        power_check(figures, told.stated),
         dependence_check(figures, told.is_complex),
         length_check(figures),
         flagged_check(figures, told),
@@ -60,7 +60,7 @@ def check_model(figures: Figures, design: Design | None, told: Told, *, no_signa
         explained_check(figures),
         noise_check(figures, design, told.is_complex),
         *(() if told.unknown_mean else (background_check(figures),)),
-        evenness_check(figures, told.additive),
+        evenness_check(figures, told),
         *row_order_checks(figures, told.drifting, ordered=design is not None),
         turn_check(figures),
     ]

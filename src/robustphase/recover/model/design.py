@@ -90,7 +90,8 @@ def first_pass(part: Part, keep: Array, halves: Array, probe: Array, rng: np.ran
     parts = fit.source.reduce(in_slices(kernel, 4 * p), (fit.responses, keep, halves, rows))
     sums, along = parts.sums
     projections, lengths = parts.rows
-    masses = np.maximum(np.stack(((keep * halves).sum(axis=0), (keep * (1 - halves)).sum(axis=0))), 1.0)
+    of_first = (keep & (halves > 0)).sum(axis=0)
+    masses = np.maximum(np.stack((of_first, keep.sum(axis=0) - of_first)), 1.0)
     count = max(int(rows.sum()), 1)
     return First(
         projections=projections,
@@ -102,7 +103,7 @@ def first_pass(part: Part, keep: Array, halves: Array, probe: Array, rng: np.ran
         along=float(along[0]) / count,
         rows=count,
         curvature=_curvature(part, projections, np.flatnonzero(most), rng),
-        variety=np.inf if part.single is None else variety(part.single[rows[:, 0]], rng),
+        variety=np.inf if part.single is None else variety(part.single, np.flatnonzero(rows[:, 0]), rng),
     )
 
 
@@ -121,7 +122,7 @@ def _curvature(part: Part, projections: Array, rows: Array, rng: np.random.Gener
 
 def mostly(keep: Array) -> Array:
     """Rows that are kept for most signals, shape (m, 1): those that the design is judged by."""
-    mostly: Array = 2 * keep.sum(axis=1, keepdims=True) > keep.shape[1]
+    mostly: Array = keep if keep.shape[1] == 1 else 2 * keep.sum(axis=1, keepdims=True) > keep.shape[1]
     return mostly
 
 
@@ -140,7 +141,7 @@ def design_of(first: First, real_rows: bool, keep: Array, usable: Array, n: int)
     typical = median(lengths) if lengths.size else 0.0
     if not typical > 0:
         return Design(0.0, 0.0, 0.0, 0.0, 0, 0.0)
-    average = float(np.mean(lengths))
+    average = float(lengths.sum()) / lengths.size
     real = 1.0 if real_rows else 0.5
     shift = float(np.sum(abs2(first.mean))) / average
     second = float(np.sum(abs2(first.image)))

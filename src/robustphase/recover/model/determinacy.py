@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg.lapack import dsyevr
 
 from robustphase.constants import budget, derived, empirical
 from robustphase.population.real_rows import least_curvature as least_paired_curvature
@@ -36,20 +37,20 @@ class DeterminacyOptions:
 DETERMINACY = DeterminacyOptions()
 
 
-def variety(rows: Array, rng: np.random.Generator) -> float:
-    """How many different numbers responses to such rows tell at least, however many rows there are.
+def variety(rows: Array, chosen: Array, rng: np.random.Generator) -> float:
+    """How many different numbers responses to such rows as the chosen ones tell at least, however many there are.
 
     Responses are linear in the matrix ``x xᴴ``, and those to two rows have the inner product ``|⟨a, b⟩|²``. The participation
     ratio of the eigenvalues of this kernel, ``(Σλ)²/Σλ²``, is a lower bound of its rank; for ever more rows it tends to the
     squared mean of its diagonal over the mean square of the rest, and a few rows show both. Normal rows have n² (real ones n²/2),
     those of a Fourier transform less than 2n, whatever their number.
     """
-    count = min(DETERMINACY.compared, len(rows))
+    count = min(DETERMINACY.compared, len(chosen))
     if count < DETERMINACY.fewest:
         return np.inf
-    some = rows[np.sort(rng.choice(len(rows), count, replace=False))]
+    some = rows[chosen[np.sort(rng.choice(len(chosen), count, replace=False))]]
     kernel = abs2(some @ some.conj().T).astype(np.float64)
-    own = float(np.mean(np.diag(kernel)))
+    own = float(np.trace(kernel)) / count
     np.fill_diagonal(kernel, 0.0)
     # The part that all responses have in common is one number.
     sums = kernel.sum(axis=0) / (count - 2)
@@ -93,8 +94,9 @@ def least_curvature(rows: Array, projections: Array, signal: Array, rng: np.rand
         moment = real.T @ real / count
         if not np.isfinite(moment).all():
             return np.nan
-        values = np.linalg.eigvalsh(moment)
-        least = values[1] if is_complex and values.size > 1 else values[0]
+        # One eigenvalue, from LAPACK itself: what stands around it takes longer than it does.
+        number = 1 + min(int(is_complex), unknowns - 1)
+        least = float(dsyevr(moment.astype(np.float64), compute_v=0, range="I", il=number, iu=number)[0][0])
     else:
         least = _least_ritz_value(rows, projections, 1j * signal if is_complex else None, rng) / count
     normal = (0.5 * weaker if is_complex else 1.0) * (1 - (unknowns / count) ** 0.5) ** 3

@@ -12,7 +12,7 @@ import numpy as np
 
 from robustphase.recover.model.residuals import correlation
 from robustphase.recover.model.samples import Part
-from robustphase.rows.passes import adjoint_block, in_slices, project_block
+from robustphase.rows.passes import adjoint_block, in_slices, in_type_of, multiply_block, project_block
 from robustphase.rows.source import Array, Parts
 
 _TINY = float(np.finfo(np.float64).tiny)
@@ -23,13 +23,12 @@ def strongest_directions(part: Part, clipped: Array, guesses: Array, depth: int)
 
     They are Ritz vectors of ``Σ r a aᴴ`` with the largest absolute values, by Lanczos' method, one pass per step.
     """
-    fit = part.fit
     basis: list[Array] = []
     images: list[Array] = []
     vectors = guesses
-    times = _residual_moments(part, clipped)
+    times, units = _residual_moments(part, clipped), _units(part.fit.signals, guesses.shape[1])
     for _ in range(depth):
-        image = _across_only(times(vectors), fit.signals)
+        image = _across_only(times(vectors), units)
         basis.append(vectors)
         images.append(image)
         if len(basis) == depth:
@@ -47,24 +46,26 @@ def strongest_directions(part: Part, clipped: Array, guesses: Array, depth: int)
     small = np.where(np.isfinite(small), small, 0.0)
     values, inner = np.linalg.eigh((small + small.conj().transpose(0, 2, 1)) / 2)
     strongest = np.take_along_axis(inner, np.abs(values).argmax(axis=1)[:, np.newaxis, np.newaxis], axis=2)[:, :, 0]
-    return across(np.einsum("dnk,kd->nk", stacked, strongest), fit.signals)
+    return across(np.einsum("dnk,kd->nk", stacked, strongest), part.fit.signals)
 
 
 def _residual_moments(part: Part, clipped: Array) -> Callable[[Array], Array]:
     """The map ``v ↦ Σ r a aᴴ v`` over the rows of either half, for columns (n, 2p): p for the first half, p for the second."""
     p = clipped.shape[1]
     if part.single is not None:
-        count, ordered = int(part.first_half.sum()), clipped
-        halves = ((part.single[:count], ordered[:count]), (part.single[count:], ordered[count:]))
+        count = int(part.first_half.sum())
+        # The products run in single precision, so the residuals between them may as well.
+        factors = clipped[:, 0] if p == 1 else clipped
+        factors = factors.astype(np.float32)
+        halves = ((part.single[:count], factors[:count], 0), (part.single[count:], factors[count:], p))
 
         def in_memory(vectors: Array) -> Array:
-            own = (vectors[:, :p], vectors[:, p:])
-            return np.hstack(
-                [
-                    adjoint_block(rows, r * project_block(rows, v)).astype(vectors.dtype)
-                    for (rows, r), v in zip(halves, own, strict=True)
-                ]
-            )
+            result = np.empty_like(vectors)
+            for rows, r, low in halves:
+                own = vectors[:, low] if p == 1 else vectors[:, low : low + p]
+                image = adjoint_block(rows, r * multiply_block(rows, in_type_of(rows, own)))
+                result[:, low : low + p] = image.reshape(-1, p)
+            return result
 
         return in_memory
 
@@ -87,11 +88,11 @@ def dependence(clipped: Array, keep: Array, halves: Array, squares: Array) -> Ar
     result = np.zeros((2, p))
     for j in range(p):
         found = []
-        for own, column in ((halves[:, 0] > 0, j), (halves[:, 0] == 0, p + j)):
-            mine, other = own & keep[:, j], ~own & keep[:, j]
-            there = correlation(clipped[mine, j], squares[mine, column])
-            here = correlation(clipped[other, j], squares[other, column])
-            found.append((np.sign(there) * here, int(other.sum())))
+        parts = [np.flatnonzero(keep[:, j] & half) for half in (halves[:, 0] > 0, halves[:, 0] == 0)]
+        left = [clipped[part, j] for part in parts]
+        for own, other, column in ((0, 1, j), (1, 0, p + j)):
+            there, here = (correlation(left[half], squares[parts[half], column]) for half in (own, other))
+            found.append((np.sign(there) * here, parts[other].size))
         shares = [max(c, 0.0) ** 2 for c, _ in found]
         result[0, j] = float(np.mean(shares))
         result[1, j] = float(sum(c * np.sqrt(k) for c, k in found) / np.sqrt(2))
@@ -100,14 +101,18 @@ def dependence(clipped: Array, keep: Array, halves: Array, squares: Array) -> Ar
 
 def across(vectors: Array, signals: Array) -> Array:
     """Unit vectors across the signals, along which the residuals of a fit vanish on average anyway."""
-    left = _across_only(vectors, signals)
+    left = _across_only(vectors, _units(signals, vectors.shape[1]))
     across: Array = left / np.maximum(np.linalg.norm(left, axis=0), _TINY)
     return across
 
 
-def _across_only(vectors: Array, signals: Array) -> Array:
-    """What vectors have across the signals."""
-    repeated = np.hstack([signals] * (vectors.shape[1] // signals.shape[1]))
-    units = repeated / np.maximum(np.linalg.norm(repeated, axis=0), _TINY)
+def _units(signals: Array, count: int) -> Array:
+    """The directions of the signals, repeated for so many vectors."""
+    units = signals / np.maximum(np.linalg.norm(signals, axis=0), _TINY)
+    return np.tile(units, count // signals.shape[1])
+
+
+def _across_only(vectors: Array, units: Array) -> Array:
+    """What vectors have across these directions."""
     left: Array = vectors - units * np.vecdot(units.T, vectors.T)
     return left

@@ -28,6 +28,10 @@ class FigureOptions:
     )
     loose: float = empirical(0.4, "least curvature over that of normal rows below which other entries are tried")
     sparse: float = empirical(5.0, "kurtosis of the entries from which on they are tried as well: many are zero")
+    crowded: float = empirical(
+        10.0,
+        "times as many equal responses as is usual make a value that no noise has: levels of a camera differ by less",
+    )
     powers: int = budget(45, "exponents that are tried")
 
 

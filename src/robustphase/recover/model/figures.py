@@ -21,6 +21,11 @@ from robustphase.recover.model.power import power_of
 from robustphase.recover.model.residuals import (
     clip,
     correlation,
+    crowded_share,
+    in_order,
+    in_thirds,
+    missing_shares,
+    ordered,
     rank_correlation,
     robust_scale,
     roughness,
@@ -86,6 +91,10 @@ class Figures(NamedTuple):
     entry : float
         Standard deviations of chance by which the answer with another value of one entry explains more samples; sought where the
         rows hold the signal loosely.
+    crowded : float
+        Share of the samples with one and the same response, where rows and noise do not explain that.
+    missing, missing_low, missing_high : float
+        Share of the samples with good covariates that are not kept, of all and of the lower and upper third of the predictions.
     growth : float
         The same as ``uneven`` for residuals as they are, where ``uneven`` is about what the noise model leaves; one for counts.
     efficient : float
@@ -128,6 +137,10 @@ class Figures(NamedTuple):
     rival: float
     rival_everywhere: float
     entry: float = 0.0
+    crowded: float = 0.0
+    missing: float = 0.0
+    missing_low: float = 0.0
+    missing_high: float = 0.0
     growth: float = 1.0
     efficient: float = np.nan
     stretch: float = 1.0
@@ -190,20 +203,23 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
     for j in range(p):
         used, k, y = usable[:, j], keep[:, j], fit.responses[:, j]
         g = good[:, j] if good[:, j].sum() > 0.5 * used.sum() else used
-        chosen = np.flatnonzero(k)
-        predicted, left, heard = predictions[chosen, j], residuals[chosen, j], y[chosen]
-        ahead_of = held_out[chosen, j]
-        order = np.argsort(predicted)
-        by_prediction = (predicted[order], left[order])
-        power, power_evidence = power_of(ahead_of, heard, scales[j], float(fit.levels[j]), counts=fit.counts)
-        slope, slope_error = slope_along(predicted, left)
+        told_ahead, told = ordered(held_out[:, j]), ordered(y)
+        by_ahead = in_order(told_ahead, k)
+        power, power_evidence = power_of(
+            told_ahead.values[by_ahead], y[by_ahead], scales[j], float(fit.levels[j]), counts=fit.counts
+        )
+        by_prediction = ordered(predictions[:, j])
+        chosen = in_order(by_prediction, k)
+        thirds = in_thirds(predictions[chosen, j], residuals[chosen, j])
+        missing = missing_shares(k[in_order(by_prediction, g)])
+        slope, slope_error = slope_along(thirds.predictions, thirds.residuals)
         # Of counts it is known how they grow.
-        growth = 1.0 if fit.counts else unevenness(*by_prediction)
+        growth = 1.0 if fit.counts else unevenness(thirds)
         uneven = growth
         if fit.spreads is not None or fit.counts:
-            uneven = unevenness(by_prediction[0], standard[chosen, j][order], counts=fit.counts)
-        in_order = part.along[k[part.along]]
-        r, at = clipped[in_order, j], part.positions[in_order]
+            uneven = unevenness(in_thirds(thirds.predictions, standard[chosen, j]), counts=fit.counts)
+        along = part.along[k[part.along]]
+        r, at = clipped[along, j], part.positions[along]
         next_to = np.flatnonzero(np.diff(at) == 1)
         figures.append(
             Figures(
@@ -214,14 +230,14 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
                 checked=chosen.size,
                 energy=float(energies[j]),
                 scale=float(scales[j]),
-                correlation=rank_correlation(held_out[g, j], y[g]),
-                kept_correlation=rank_correlation(ahead_of, heard),
-                unexplained=unexplained_share(left, heard),
+                correlation=rank_correlation(told_ahead, told, g),
+                kept_correlation=rank_correlation(told_ahead, told, k),
+                unexplained=unexplained_share(thirds.residuals, y[chosen]),
                 power=power,
                 power_evidence=power_evidence,
-                noise=weighed_noise(*by_prediction),
+                noise=weighed_noise(thirds),
                 uneven=uneven,
-                rough=roughness(*by_prediction),
+                rough=roughness(thirds),
                 dependence=float(evidence[0, j]),
                 dependence_evidence=float(evidence[1, j]),
                 linear=float(linear[0, j]),
@@ -231,12 +247,16 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
                 background=float(fit.centres[j] + scales[j] * means[j]),
                 neighbours=correlation(r[next_to], r[next_to + 1]),
                 drift=correlation(r, at),
-                gain=correlation(r, predictions[in_order, j] * (at - at.mean()) if at.size else at),
+                gain=correlation(r, predictions[along, j] * (at - at.mean()) if at.size else at),
                 turn=float(turns[0, j]),
                 turn_evidence=float(turns[1, j]),
                 rival=rivals[j].share,
                 rival_everywhere=rivals[j].everywhere,
                 entry=entries[j],
+                crowded=crowded_share(told, g, predictions[:, j], float(scales[j])),
+                missing=missing[0],
+                missing_low=missing[1],
+                missing_high=missing[2],
                 growth=growth,
             )
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from robustphase.population import newton_step
+from robustphase.population import inverse_curvature
 from robustphase.recover.model.design import First
 from robustphase.recover.model.samples import Part
 from robustphase.rows.passes import abs2, in_slices, project_block
@@ -27,15 +27,11 @@ def without_half(part: Part, first: First, sizes: Array) -> Array:
     real_rows = fit.source.dtype.kind != "c"
     half = 0.5 * np.minimum(len(fit.responses), part.kept)
     sizes = sizes**2 * np.maximum(part.kept - half, 1.0) / np.maximum(half, 1.0)
-    moves = np.stack(
-        [
-            newton_step(x, g / size, noise_mean=noise_mean, max_relative_length=1.0, real_rows=real_rows)
-            if np.any(x)
-            else np.zeros_like(x)
-            for x, g, size in zip(fit.signals.T, difference.T, sizes, strict=True)
-        ],
-        axis=1,
-    )
+    solve = inverse_curvature(fit.signals, noise_mean=noise_mean, real_rows=real_rows)
+    moves = solve(difference / sizes).astype(fit.signals.dtype, copy=False)
+    # No move is longer than the signal itself.
+    norms, lengths = np.linalg.norm(fit.signals, axis=0), np.linalg.norm(moves, axis=0)
+    moves = moves * np.minimum(norms / np.maximum(lengths, _TINY), 1.0)
     return np.hstack((fit.signals + moves, fit.signals - moves))
 
 

@@ -76,6 +76,7 @@ class CheckOptions:
     rough: float = empirical(
         0.4, "scale of the noise over the responses themselves, where both are large, that is too much"
     )
+    least_left: float = numeric(0.1, "least share of a third of the samples that its scale is made up from")
     trend: float = empirical(0.1, "correlation along the rows that is worth a look")
     strong_trend: float = empirical(0.3, "and one that spoils the answer: a tenth of the variance of the residuals")
     scale: float = empirical(

@@ -9,6 +9,8 @@ from robustphase.recover.model.residuals import NORMAL_MAD
 from robustphase.rows.source import Array
 
 _TINY = float(np.finfo(np.float64).tiny)
+#: Exponents that are tried; the last one is the one that is expected.
+POWERS = np.append(np.geomspace(0.05, 4.0, FIGURES.powers), 1.0)
 
 
 def power_of(
@@ -16,17 +18,18 @@ def power_of(
 ) -> tuple[float, float]:
     """The exponent that bins of the prediction ask for, with a free factor and offset, and the evidence against one.
 
-    Bad samples may all have the largest predictions, where they look like a detector that saturates; their share is left out.
+    Samples come in the order of their predictions. Bad samples may all have the largest predictions, where they look like a
+    detector that saturates; their share is left out.
     """
     bins = min(FIGURES.bins, predictions.size // FIGURES.fewest)
     if bins < 5:
         return 1.0, 0.0
-    order = np.argsort(predictions)
-    parts = np.array_split(order, bins)[: max(bins - int(level * bins), 5)]
-    # Bins of one size, so that one call orders all of them.
-    members = np.stack([part[: predictions.size // bins] for part in parts])
-    # The upper median, as elsewhere: members of a bin are in order of their predictions.
-    middle = members.shape[1] // 2
+    # Bins of one size, so that one call orders all of them; the first ones are followed by a sample that is left over.
+    size, longer = divmod(predictions.size, bins)
+    numbers = np.arange(max(bins - int(level * bins), 5))
+    members = (size * numbers + np.minimum(numbers, longer))[:, np.newaxis] + np.arange(size)
+    # The upper median, as elsewhere.
+    middle = size // 2
     x = predictions[members[:, middle]]
     if not x[0] < x[-1]:
         return 1.0, 0.0
@@ -39,10 +42,9 @@ def power_of(
     errors = factor * np.maximum(spreads, FIGURES.least_spread * scale) / np.sqrt(members.shape[1])
     if not (errors > 0).all():
         return 1.0, 0.0
-    grid = np.append(np.geomspace(0.05, 4.0, FIGURES.powers), 1.0)
-    misfits = _misfits((x / x[-1]) ** grid[:, np.newaxis], x + centres, errors)
+    misfits = _misfits((x / x[-1]) ** POWERS[:, np.newaxis], x + centres, errors)
     best = int(np.argmin(misfits))
-    return float(grid[best]), float(misfits[-1] - misfits[best])
+    return float(POWERS[best]), float(misfits[-1] - misfits[best])
 
 
 def _misfits(curves: Array, y: Array, errors: Array) -> Array:

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
+from robustphase.recover.model.figure_options import RIVAL_AUTO
 from robustphase.recover.model.figures import Figures
 from robustphase.recover.model.limits import CHECKS
-from robustphase.recover.model.verdict import Check
+from robustphase.recover.model.verdict import Check, Told
 
 
-def power_check(figures: Figures) -> Check:
+def power_check(figures: Figures, stated: float | str) -> Check:
     """Whether responses grow like ``|a·x|²``."""
     evidence = figures.power_evidence if figures.unexplained > CHECKS.exact else 0.0
     low, high = figures.power < CHECKS.low_power, figures.power > CHECKS.high_power
     severe = evidence > CHECKS.evidence and (low or high)
+    if not severe and _flags_follow(figures, stated):
+        return Check(
+            "power of the responses",
+            figures.power,
+            1.0,
+            True,
+            True,
+            "responses that do not agree with the answer are in the order of its predictions all the same, and follow another "
+            "curve than |a·x|²: magnitudes, decibels, or a detector that saturates",
+            "Try y**2 if y holds magnitudes, 10**(y/10) if decibels; saturation=... with the upper limit of the readings.",
+        )
     failed = severe or (evidence > CHECKS.hint and abs(np.log(figures.power)) > CHECKS.near_power)
     if figures.power < 0.3:
         cause, remedy = "the responses grow like a logarithm, as decibels do", "Try 10**(y/10) instead of y."
@@ -29,6 +41,17 @@ def power_check(figures: Figures) -> Check:
         )
     limit = CHECKS.low_power if figures.power < 1 else CHECKS.high_power
     return Check("power of the responses", figures.power, limit, bool(failed), bool(severe), cause, remedy)
+
+
+def _flags_follow(figures: Figures, stated: float | str) -> bool:
+    """Whether more samples with good rows are flagged than may be bad, and they are predicted but for the curve.
+
+    Bad samples tell nothing of the signal: a share of them leaves no more than the rest of a perfect rank correlation, and they
+    lower that of the samples kept.
+    """
+    more = figures.missing > (RIVAL_AUTO if isinstance(stated, str) else stated)
+    follow = figures.correlation > max(1 - figures.missing / 2, figures.kept_correlation)
+    return more and follow and figures.unexplained > CHECKS.exact
 
 
 def dependence_check(figures: Figures, is_complex: bool) -> Check:
@@ -110,7 +133,7 @@ def background_check(figures: Figures) -> Check:
     )
 
 
-def evenness_check(figures: Figures, additive: bool) -> Check:
+def evenness_check(figures: Figures, told: Told) -> Check:
     """Whether the noise is the same for small and large predictions."""
     ratio = max(figures.uneven, 1 / max(figures.uneven, 1e-9))
     limit = CHECKS.uneven * _by_chance(figures, CHECKS.deviations)
@@ -120,7 +143,9 @@ def evenness_check(figures: Figures, additive: bool) -> Check:
     grows = grows_with_signal(figures) or (matters and figures.uneven > 1)
     # The roughest samples are flagged first, and their share is missing here.
     rough = figures.rough > CHECKS.rough * (1 - figures.flagged)
-    severe = grows and rough and figures.unexplained > CHECKS.exact
+    # As many as may be bad need not have been clean.
+    more = figures.flagged > (RIVAL_AUTO if isinstance(told.stated, str) else told.stated)
+    severe = ((grows and rough) or (more and _trimmed(figures))) and figures.unexplained > CHECKS.exact
     return Check(
         "evenness of the noise",
         max(figures.growth, figures.uneven) if severe else figures.uneven,
@@ -133,7 +158,23 @@ def evenness_check(figures: Figures, additive: bool) -> Check:
         "Take the direction of the answer only, or average the responses to equal rows first."
         if severe
         else "The answer stands; certificates allow for it, flags of large responses are rough."
-        + (' Try noise="auto", or noise="poisson" for counts.' if additive else ""),
+        + (' Try noise="auto", or noise="poisson" for counts.' if told.additive else ""),
+    )
+
+
+def _trimmed(figures: Figures) -> bool:
+    """Whether residuals grow with the signal and are rough once what was flagged is counted in.
+
+    The scale of the inner share q of a normal variable is nearly q times its own, so residuals that were cut off had a scale as
+    much larger. Where large responses are flagged for their roughness, the upper third loses most of its samples. That the
+    residuals grow at all must show in those that are left.
+    """
+    low, high = (max(1 - missing, CHECKS.least_left) for missing in (figures.missing_low, figures.missing_high))
+    grows = figures.growth > _by_chance(figures, CHECKS.deviations)
+    return (
+        grows
+        and figures.growth * low / high > CHECKS.uneven * _by_chance(figures, 2.0)
+        and figures.rough > CHECKS.rough * high
     )
 
 

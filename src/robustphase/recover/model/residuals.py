@@ -1,6 +1,8 @@
-"""Statistics of the residuals of one signal, robust and in the order of the predictions."""
+"""Statistics of the residuals of one signal, robust, and by thirds of the predictions."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
@@ -35,11 +37,24 @@ def slope_along(predictions: Array, residuals: Array) -> tuple[float, float]:
     return 1.0 + slope, float(np.sqrt(left @ left)) / squares
 
 
+class Located(NamedTuple):
+    """Where values lie, and how far about it: the median, and the median deviation from it as a standard deviation."""
+
+    centre: float
+    scale: float
+
+
+def located(values: Array) -> Located:
+    """Centre and scale of values, robustly."""
+    if not values.size:
+        return Located(0.0, 0.0)
+    centre = median(values)
+    return Located(centre, NORMAL_MAD * median(np.abs(values - centre)))
+
+
 def robust_scale(values: Array) -> float:
     """Median absolute deviation from the median, as a standard deviation."""
-    if not values.size:
-        return 0.0
-    return NORMAL_MAD * median(np.abs(values - median(values)))
+    return located(values).scale
 
 
 def median(values: Array) -> float:
@@ -51,60 +66,143 @@ def correlation(a: Array, b: Array) -> float:
     """Correlation; zero for few values or constant ones."""
     if a.size < FIGURES.fewest:
         return 0.0
-    a, b = a - a.mean(), b - b.mean()
+    a, b = a - a.sum() / a.size, b - b.sum() / b.size
     size = float(np.sqrt((a @ a) * (b @ b)))
     return float(a @ b) / size if 0 < size < np.inf else 0.0
 
 
-def rank_correlation(a: Array, b: Array) -> float:
-    """Correlation of the ranks."""
-    return correlation(_ranks(a), _ranks(b)) if a.size else 0.0
+class Ordered(NamedTuple):
+    """Values and the order of their sizes, which the ranks of any part of them share."""
+
+    values: Array
+    order: Array
 
 
-def _ranks(values: Array) -> Array:
-    """Ranks; those of equal values are their mean."""
-    order = np.argsort(values)
-    ordered = values[order]
-    ranks = np.empty(values.size)
-    ranks[order] = np.arange(values.size)
-    if (ordered[1:] == ordered[:-1]).any():
-        return np.asarray(rankdata(values), np.float64)
-    return ranks
+def ordered(values: Array) -> Ordered:
+    """Values with their order."""
+    return Ordered(values, np.argsort(values))
+
+
+def in_order(values: Ordered, chosen: Array) -> Array:
+    """Numbers of the chosen values (a mask), the smallest value first."""
+    numbers: Array = values.order[chosen[values.order]]
+    return numbers
+
+
+def rank_correlation(a: Ordered, b: Ordered, chosen: Array) -> float:
+    """Correlation of the ranks of the chosen values among each other; ranks of equal values are their mean."""
+    first, second = in_order(a, chosen), in_order(b, chosen)
+    count = first.size
+    if count < FIGURES.fewest:
+        return 0.0
+    if _ties(a.values[first]) or _ties(b.values[second]):
+        return correlation(rankdata(a.values[chosen]), rankdata(b.values[chosen]))
+    # Without ties the ranks are the whole numbers, of known mean and variance.
+    ranks = np.arange(count) - 0.5 * (count - 1)
+    among = np.empty(chosen.size)
+    among[second] = ranks
+    return float(ranks @ among[first]) / (count * (count * count - 1) / 12)
+
+
+def _ties(values: Array) -> bool:
+    """Whether values in their order are not all different."""
+    return bool((values[1:] == values[:-1]).any())
+
+
+def crowded_share(heard: Ordered, chosen: Array, predictions: Array, scale: float) -> float:
+    """Share of the chosen responses that have one value, where that is far more than usual and their rows do not explain it.
+
+    Levels of a camera make all responses equal to some others; a detector that is over-exposed, or a value that was filled in,
+    makes one level that no noise has. Equal responses to equal rows are predicted to be equal.
+    """
+    numbers = in_order(heard, chosen)
+    values = heard.values[numbers]
+    if not _ties(values):
+        return 0.0
+    lows = np.append(0, 1 + np.flatnonzero(values[1:] != values[:-1]))
+    counts = np.diff(np.append(lows, values.size))
+    most = int(counts.argmax())
+    if counts[most] <= FIGURES.crowded * np.median(np.repeat(counts, counts)):
+        return 0.0
+    members = numbers[lows[most] : lows[most] + counts[most]]
+    return float(counts[most]) / values.size if robust_scale(predictions[members]) > scale else 0.0
 
 
 def unexplained_share(residuals: Array, responses: Array) -> float:
     """Variance of the residuals over that of the responses."""
     if not residuals.size:
         return 1.0
-    return float(np.var(residuals) / max(float(np.var(responses)), _TINY))
+    return _variance(residuals) / max(_variance(responses), _TINY)
 
 
-def unevenness(predictions: Array, residuals: Array, *, counts: bool = False) -> float:
-    """Scale of the residuals of the upper third over that of the lower third; both ordered by the prediction."""
-    third = predictions.size // 3
+def _variance(values: Array) -> float:
+    centred = values - values.mean()
+    return float(centred @ centred) / values.size
+
+
+class Thirds(NamedTuple):
+    """Samples in the order of their predictions, and where the residuals of the upper third lie.
+
+    Attributes
+    ----------
+    predictions, residuals : ndarray of shape (m,)
+        Of the samples.
+    upper : Located
+        The residuals of the upper third.
+    """
+
+    predictions: Array
+    residuals: Array
+    upper: Located
+
+
+def in_thirds(predictions: Array, residuals: Array) -> Thirds:
+    """Samples in the order of their predictions, of which thirds are looked at."""
+    return Thirds(predictions, residuals, located(residuals[residuals.size - residuals.size // 3 :]))
+
+
+def missing_shares(keep: Array) -> tuple[float, float, float]:
+    """Share of the samples, and of the lower and upper third of them in the order of their predictions, that is not kept."""
+    third = keep.size // 3
+    if third < FIGURES.fewest:
+        return 0.0, 0.0, 0.0
+    parts = (keep, keep[:third], keep[-third:])
+    every, low, high = (1.0 - np.count_nonzero(part) / part.size for part in parts)
+    return every, low, high
+
+
+def unevenness(thirds: Thirds, *, counts: bool = False) -> float:
+    """Scale of the residuals of the upper third over that of the lower third."""
+    residuals, third = thirds.residuals, thirds.residuals.size // 3
     if third < FIGURES.fewest:
         return 1.0
-    scale = _root_mean_square if counts else robust_scale
-    low, high = scale(residuals[:third]), scale(residuals[-third:])
+    if counts:
+        low, high = _root_mean_square(residuals[:third]), _root_mean_square(residuals[-third:])
+    else:
+        low, high = robust_scale(residuals[:third]), thirds.upper.scale
     return high / low if low > 0 else 1.0
 
 
-def roughness(predictions: Array, residuals: Array) -> float:
-    """Scale of the residuals of the upper third over its median prediction; both ordered by the prediction."""
-    third = predictions.size // 3
+def roughness(thirds: Thirds) -> float:
+    """Scale of the residuals of the upper third over its median prediction."""
+    third = thirds.predictions.size // 3
     if third < FIGURES.fewest:
         return 0.0
-    return robust_scale(residuals[-third:]) / max(float(predictions[-third // 2]), _TINY)
+    return thirds.upper.scale / max(median(thirds.predictions[-third:]), _TINY)
 
 
-def weighed_noise(predictions: Array, residuals: Array) -> float:
+def weighed_noise(thirds: Thirds) -> float:
     """Root of the mean of ``r²`` weighed by the prediction, with residuals clipped at multiples of the scale of their third."""
+    predictions, residuals, upper = thirds
     if predictions.size < 3 * FIGURES.fewest:
         return 0.0
-    total = 0.0
-    for p, r in zip(np.array_split(predictions, 3), np.array_split(residuals, 3), strict=True):
-        limit = FIGURES.clip * robust_scale(r)
-        total += float(np.square(np.clip(r - median(r), -limit, limit)) @ p)
+    total, high = 0.0, predictions.size - predictions.size // 3
+    for third in (slice(0, (high + 1) // 2), slice((high + 1) // 2, high), slice(high, None)):
+        r = residuals[third]
+        centre, scale = upper if third.stop is None else located(r)
+        # Twice as fast as NumPy's clip for a few hundred numbers.
+        clipped = np.minimum(np.maximum(r - centre, -FIGURES.clip * scale), FIGURES.clip * scale)
+        total += float((clipped * clipped) @ predictions[third])
     return float(np.sqrt(total / max(float(predictions.sum()), _TINY)))
 
 

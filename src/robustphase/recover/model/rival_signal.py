@@ -8,8 +8,8 @@ there really are is seen among the samples at which the predictions differ; but 
 then the rival has few of some kind.
 
 There are two candidates: the answer itself at another length, and what is found among the flagged samples alone, from a leading
-eigenvector of their responses by population-Newton steps on the better part of the residuals, and then among all samples that
-it is closer to.
+eigenvector of their responses, or one across the answer, by population-Newton steps on the better part of the residuals, and then
+among all samples that it is closer to.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ class RivalOptions:
     samples: float = derived(2.0, "flagged samples per real unknown from which on they determine a signal")
     fewest: int = numeric(20, "flagged samples from which on a gain can be read off them")
     power_steps: int = budget(12, "steps of the power method")
+    starts: int = budget(3, "starts: eigenvectors of the flagged responses, of all and across what is known")
     steps: int = budget(40, "Newton steps; only fits with more flags than expected take them")
     more_steps: int = budget(10, "Newton steps on all samples that the rival is closer to")
     trimmed: float = empirical(0.85, "share of the flagged samples with the smallest residuals that lead the steps")
@@ -91,7 +92,7 @@ def find_rival(rows: Array, residuals: Array, predictions: Array, flagged: Array
     few, y = rows[flagged], np.clip(residuals[flagged] + predictions[flagged], -1e6 * energy, 1e6 * energy)
     found = [np.sqrt(_gain(y, predictions[flagged])) * signal]
     if count >= RIVAL.samples * unknowns:
-        rival = _descended(few, y, _start(few, y, signal), RIVAL.steps)
+        rival = _found(few, y, signal, scale)
         # The rival's samples at which the answer is not far off were not flagged, and tell more of it.
         every = np.clip(residuals + predictions, -1e6 * energy, 1e6 * energy)
         closer = np.abs(every - abs2(project_block(rows, rival))) < np.abs(residuals)
@@ -110,18 +111,45 @@ def _gain(y: Array, predictions: Array) -> float:
     return max(float(np.median(y[large] / np.maximum(predictions[large], _TINY))), 0.01)
 
 
-def _start(rows: Array, y: Array, signal: Array) -> Array:
-    """A leading eigenvector of bounded responses, at the length that they have."""
+def _found(rows: Array, y: Array, signal: Array, scale: float) -> Array:
+    """What explains these samples best, from the first start that leads to it or else from the best."""
     weights = np.clip(y, 0.0, 3 * max(float(np.median(y)), _TINY))
-    vector = signal / np.linalg.norm(signal)
+    known: list[Array] = []
+    best, least = signal, np.inf
+    for _ in range(RIVAL.starts):
+        vector = _leading(rows, weights, signal, known)
+        squares = abs2(project_block(rows, vector))
+        length = np.sqrt(max(float(np.median(y)), _TINY) / max(float(np.median(squares)), _TINY))
+        rival = _descended(rows, y, length * vector, RIVAL.steps)
+        misfit = _misfit(rows, y, rival)
+        if misfit < least:
+            best, least = rival, misfit
+        if least <= scale:
+            break
+        # Samples are flagged where the answer predicts something else. So it decides which rows are here, and shows in their
+        # responses though it does not explain them: look across it, and then across what that led to.
+        known.append(vector if known else signal / np.linalg.norm(signal))
+    return best
+
+
+def _leading(rows: Array, weights: Array, signal: Array, known: list[Array]) -> Array:
+    """A leading eigenvector of bounded responses, across vectors that are known."""
+    vector: Array = signal / np.linalg.norm(signal)
     # From a mixture of the answer and of what the samples say at once, so that neither is met with a right angle.
     vector = vector + _unit(adjoint_block(rows, weights * project_block(rows, np.roll(vector, 1))))
     for _ in range(RIVAL.power_steps):
+        for earlier in known:
+            vector = vector - earlier * np.vdot(earlier, vector)
         vector = _unit(adjoint_block(rows, weights * project_block(rows, vector)))
-    squares = abs2(project_block(rows, vector))
-    length = np.sqrt(max(float(np.median(y)), _TINY) / max(float(np.median(squares)), _TINY))
-    start: Array = length * vector
-    return start
+    return vector
+
+
+def _misfit(rows: Array, y: Array, signal: Array) -> float:
+    """Mean of the smaller residuals, which are those that led the steps."""
+    count = max(int(RIVAL.trimmed * y.size), 1)
+    sizes = np.abs(y - abs2(project_block(rows, signal)))
+    misfit = float(np.mean(np.partition(sizes, count - 1)[:count]))
+    return misfit if np.isfinite(misfit) else np.inf
 
 
 def _descended(rows: Array, y: Array, signal: Array, steps: int) -> Array:
@@ -166,6 +194,7 @@ def _everywhere(left: Array, ahead: Array, supports: Array) -> float:
     for side in (ahead, -ahead):
         on_this = side[side > 2 * RIVAL.explained]
         if on_this.size < RIVAL.fewest:
+            # The answer at another length predicts more everywhere, or less, and so does what an adversary erases.
             return 0.0
         middle = float(np.median(on_this))
         for kind in ((side > 2 * RIVAL.explained) & (side <= middle), side > middle):

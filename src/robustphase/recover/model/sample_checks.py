@@ -53,6 +53,8 @@ def flagged_check(figures: Figures, told: Told) -> Check:
         margin = CHECKS.flagged_more + CHECKS.flagged_share * stated + few + 1.5 * chance
         limit = min(stated + margin, 0.5)
         remedy = f'Try contamination="auto", or contamination={min(figures.flagged + 0.03, 0.49):.2f}; '
+    if figures.crowded:
+        remedy += "saturation=... with the upper limit of the readings, since many of them are equal; "
     if not told.whitened:
         remedy += "whiten=True if the rows of A have another scale, mean or covariance; "
     remedy += "y**2 if y holds magnitudes; groups=... if whole frames or detectors go bad together."
@@ -88,6 +90,17 @@ def rival_check(figures: Figures, stated: float | str) -> Check:
             "the same signal with another value of one entry explains more samples: the rows have so few entries that the "
             "descent ended at a signal which is not the best",
             "Use rows with more entries that are not zero, or pass another start as init=... .",
+        )
+    if figures.crowded > mixed:
+        return Check(
+            "rival signal",
+            figures.crowded,
+            mixed,
+            True,
+            True,
+            "a large part of the responses is equal though the rows are not, and a constant explains more of them than may be "
+            "bad: a detector that is clipped, or values that were filled in",
+            "Pass saturation=... with the upper limit of the readings if they are clipped; leave out what was filled in.",
         )
     return Check(
         "rival signal",

@@ -104,7 +104,8 @@ def taken(fit: FittedSamples, rng: np.random.Generator) -> Part:
         positions = np.stack((firsts, firsts + 1), axis=1).ravel()
     drawn = rng.random(positions.size) < 0.5
     order = np.concatenate((np.flatnonzero(drawn), np.flatnonzero(~drawn)))
-    first_half, along = np.arange(order.size) < np.count_nonzero(drawn), np.argsort(order)
+    first_half, along = np.arange(order.size) < np.count_nonzero(drawn), np.empty_like(order)
+    along[order] = np.arange(order.size)
     source = fit.source
     single_type = np.complex64 if source.dtype.kind == "c" else np.float32
     if isinstance(source, MemoryRows) and type(source) is MemoryRows and source.reads_views:
@@ -112,11 +113,18 @@ def taken(fit: FittedSamples, rng: np.random.Generator) -> Part:
     else:
         rows = rows_at(source, positions)[order]
     positions = positions[order]
+
+    def here(values: Array) -> Array:
+        return np.take(values, positions, axis=0)
+
     part = fit._replace(
         source=MemoryRows(rows),
-        spreads=None if fit.spreads is None else fit.spreads[positions],
-        predictions=None if fit.predictions is None else fit.predictions[positions],
-        **{name: getattr(fit, name)[positions] for name in ("responses", "weights", "covariate_weights", "dropped")},
+        responses=here(fit.responses),
+        weights=here(fit.weights),
+        covariate_weights=here(fit.covariate_weights),
+        dropped=here(fit.dropped),
+        spreads=None if fit.spreads is None else here(fit.spreads),
+        predictions=None if fit.predictions is None else here(fit.predictions),
     )
     narrow = rows.astype(single_type, copy=False)
     unkept = np.flatnonzero(~(kept(part.weights) & ~dropped[positions]).any(axis=1))
@@ -131,8 +139,11 @@ def taken(fit: FittedSamples, rng: np.random.Generator) -> Part:
 
 def _taken_rows(array: Array, positions: Array, dtype: Any) -> Array:
     """Some rows in this type, a few at a time so that each is read once."""
+    if array.size <= NUMBERS * 4 and 2 * positions.size > len(array):
+        # Where most of a small array is wanted it is faster to round all of it and to move half as many bytes.
+        return np.take(array.astype(dtype, copy=False), positions, axis=0)
     rows = np.empty((positions.size, array.shape[1]), dtype)
     step = max(1, NUMBERS // max(array.shape[1], 1))
     for low in range(0, positions.size, step):
-        rows[low : low + step] = array[positions[low : low + step]]
+        rows[low : low + step] = np.take(array, positions[low : low + step], axis=0)
     return rows
