@@ -84,7 +84,7 @@ _ALL = (
     Benchmark("passes", "How near are the passes over the rows to reading them?", 1, ("rows/*",), cores="alone"),
     Benchmark("means", "What does a robust mean cost over a plain one?", 3, MEANS, cores="alone"),
     Benchmark(
-        "costs", "What do start and fit cost over plain Wirtinger flow, and how does it grow?", 1, FIT, cores="alone"
+        "costs", "What do start and fit cost over plain Wirtinger flow, and how does it grow?", 5, FIT, cores="alone"
     ),
     Benchmark(
         "dashboard",
