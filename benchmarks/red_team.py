@@ -81,11 +81,11 @@ def run(budget: int = 300, folder: Path = FOLDER, larger: tuple[int, ...] = (10_
         for level in LEVELS:
             found = searched(method, level, budget // SHARES.get(method, 1), folder)
             with Parallel(n_jobs=os.cpu_count()) as pool:
-                larger = [
+                errors = [
                     np.mean(pool(delayed(error_with)(m, method, level, found, seed) for seed in range(SEEDS)))
                     for m in larger
                 ]
-            with_more = " | ".join(f"{error:.2f}" for error in larger)
+            with_more = " | ".join(f"{error:.2f}" for error in errors)
             lines.append(
                 f"| `{method}` | {level:g} | {found.clean_error:.2f} | {found.error:.2f} | {with_more} | "
                 f"{found.unavoidable_error:.2f} |"
