@@ -112,7 +112,7 @@ class Fits:
 
 def change(folder: Path, what: str, rng: np.random.Generator) -> str:
     """Do it, and say what was done: nothing, where there is no pass to harm."""
-    passes = passes_of(folder, "run")
+    passes, other = passes_of(folder, "run"), folder / "other.checkpoint"
     if what == "a row":
         A = np.load(folder / "A.npy", mmap_mode="r+")
         A[int(rng.integers(M)), int(rng.integers(N))] += 1e-6
@@ -126,9 +126,9 @@ def change(folder: Path, what: str, rng: np.random.Generator) -> str:
         data = bytearray(victim.read_bytes())
         data[int(rng.integers(len(data)))] ^= 1 << int(rng.integers(8))
         victim.write_bytes(bytes(data))
-    elif what == "a foreign pass" and passes:
-        victim = passes[int(rng.integers(min(OTHERS, len(passes))))]
-        shutil.copy(folder / "other.checkpoint" / victim.name, victim)
+    elif what == "a foreign pass" and (both := [one for one in passes if (other / one.name).exists()]):
+        victim = both[int(rng.integers(len(both)))]
+        shutil.copy(other / victim.name, victim)
     else:
         return "nothing"
     return what
