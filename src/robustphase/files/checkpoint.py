@@ -118,7 +118,7 @@ def checkpointed(
     checkpoint = Checkpoint(folder, problem_of(model, source, responses), interval=interval, resume=resume)
     try:
         yield ReplayedRows(source, checkpoint)
-    except BaseException as error:
+    except BaseException as error:  # Ctrl-C included: what was computed so far is kept.
         if isinstance(error, (ValueError, TypeError)) and not isinstance(error, DataError) and not checkpoint.resumed:
             checkpoint.remove()
         else:
@@ -178,7 +178,7 @@ class Checkpoint:
         self._lock = _Lock(self.folder)
         try:
             self.resumed = self._open(problem, resume)
-        except BaseException:
+        except BaseException:  # Ctrl-C included: nobody gets this object, so nobody else could let go of the lock.
             self._lock.release()
             raise
         self._written = monotonic()

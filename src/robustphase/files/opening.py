@@ -174,7 +174,7 @@ def open_samples(
         samples = StoredSamples(Path(path), covariates, y, read_truth(path, n), read_notes(path), kind)
         samples.frame_shape = frame
         return samples
-    except BaseException as error:
+    except BaseException as error:  # Ctrl-C included: nobody gets the samples, so nobody else would close them.
         close = getattr(covariates, "close", None)
         if close is not None:
             close()

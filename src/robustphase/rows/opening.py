@@ -226,7 +226,7 @@ def _open_hdf5(
         if not (transpose or by_matlab) and len(dataset.shape or ()) != 3:
             return Hdf5Rows(dataset, owned=file, **blocks)
         return Hdf5Stack(dataset, transpose=transpose, matlab=by_matlab, owned=file, **blocks)
-    except BaseException:
+    except BaseException:  # Ctrl-C included: no rows own the file yet that would close it.
         file.close()
         raise
 

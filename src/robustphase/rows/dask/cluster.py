@@ -223,7 +223,7 @@ class Cluster:
     def _await_shards(self) -> None:
         try:
             self.client.sync(self._watched, self._all_made())
-        except BaseException:
+        except BaseException:  # Ctrl-C included: the workers would keep rows that nobody asks for any more.
             self.close()
             raise
 
