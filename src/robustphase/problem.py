@@ -50,6 +50,47 @@ class Grouping(NamedTuple):
     size: int
 
 
+class WeighedDown(NamedTuple):
+    """A direction along which bad rows had too much energy.
+
+    Attributes
+    ----------
+    vector : ndarray of shape (n,)
+        The direction.
+    imaginary : bool
+        Whether the imaginary parts of the projections were too large, instead of the real ones.
+    edges, factors : ndarray of shape (r,)
+        Ranges of their sizes, each from its edge to the next, and what the weights of rows in them were multiplied with.
+    """
+
+    vector: Array
+    imaginary: bool
+    edges: Array
+    factors: Array
+
+    def factors_of(self, parts: Array) -> Array:
+        """The factors of rows whose projections have these parts."""
+        ranges = np.searchsorted(self.edges, np.abs(parts), side="right") - 1
+        found: Array = self.factors[np.clip(ranges, 0, self.factors.size - 1)]
+        return found
+
+
+class Screen(NamedTuple):
+    """What the screening found out about rows, so that it can be asked about others of the same design.
+
+    Attributes
+    ----------
+    shortest, longest : float
+        Squared lengths that are possible lie between them.
+    directions : tuple of WeighedDown
+        Directions along which rows were weighed down.
+    """
+
+    shortest: float = -np.inf
+    longest: float = np.inf
+    directions: tuple[WeighedDown, ...] = ()
+
+
 class Problem(NamedTuple):
     """Screened samples.
 
@@ -78,6 +119,8 @@ class Problem(NamedTuple):
         a signal as many times as much as normal rows do, whose lengths count as all alike.
     groupings : tuple of Grouping
         Which rows share evidence.
+    screen : Screen
+        Where the weights of the covariates come from.
     """
 
     source: RowSource
@@ -91,6 +134,7 @@ class Problem(NamedTuple):
     normal: bool = True
     kurtosis: float = 1.0
     groupings: tuple[Grouping, ...] = ()
+    screen: Screen = Screen()
 
     def only(self, columns: Array) -> Problem:
         """The problem of some of the signals; all, where one column serves every candidate."""

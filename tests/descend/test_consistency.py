@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.testing import assert_array_equal
 
-from robustphase.descend.consistency import CONSISTENCY, consistent_samples
+from robustphase.descend.consistency import CONSISTENCY, contradicting_ranges, in_ranges, relative_energies
 from robustphase.descend.likelihood_fit import LikelihoodFit
 from robustphase.descend.objective import State
 from robustphase.likelihood import initial_model
@@ -22,7 +22,7 @@ def consistent(projections, residuals, weights=None, scale=0.3):
     fit = LikelihoodFit(state, s, r, ones, ones, 0 * ones, (), ones[:1], [], np.ones(k, bool))
     w = np.ones((len(r), 1)) if weights is None else weights[:, None]
     problem = Problem(MemoryRows(np.ones((len(r), 1))), r, w, ones, np.full(k, 0.1), np.ones(k), False)
-    return consistent_samples(problem, fit)
+    return ~in_ranges(relative_energies(s, state.signals), contradicting_ranges(problem, fit))
 
 
 def draw(seed, m=5000):

@@ -84,7 +84,7 @@ def test_candidates_cost_few_passes_and_contain_the_signal():
     for seed in range(2):
         world = make_world(100, 5000, contamination=0.2, attack="swap", seed=seed)
         source = MemoryRows(world.A)
-        directions, _ = candidate_directions(source, world.y, np.ones(5000), screen=True)
+        directions, *_ = candidate_directions(source, world.y, np.ones(5000), screen=True)
         # A faint direction is followed for longer than the four to eight passes of an ordinary one.
         assert source.passes <= 14, f"seed {seed}"
         assert np.abs(directions.T @ world.truth).max() > 0.8, f"seed {seed}"
@@ -94,18 +94,18 @@ def test_screening_is_done_only_where_it_is_needed():
     for seed in range(2):
         rng = np.random.default_rng(seed)
         A, y = rng.standard_normal((4000, 40)), rng.random(4000)
-        _, weights = candidate_directions(MemoryRows(A), y, np.ones(4000), screen=True)
+        _, weights, _ = candidate_directions(MemoryRows(A), y, np.ones(4000), screen=True)
         assert (weights == 1).all(), f"seed {seed}"
         A[:400] += 3 * np.sign(rng.standard_normal((400, 1))) * np.eye(40)[7]
-        _, weights = candidate_directions(MemoryRows(A), y, np.ones(4000), screen=True)
+        _, weights, _ = candidate_directions(MemoryRows(A), y, np.ones(4000), screen=True)
         assert weights[:400].mean() < 0.5 < 0.95 < weights[400:].mean(), f"seed {seed}"
-        _, weights = candidate_directions(MemoryRows(A), y, np.ones(4000), screen=False)
+        _, weights, _ = candidate_directions(MemoryRows(A), y, np.ones(4000), screen=False)
         assert (weights == 1).all(), f"seed {seed}"
 
 
 def test_directions_are_unit_vectors_and_differ():
     world = make_world(30, 2000, contamination=0.1, attack="decoy", field="complex", seed=1)
-    directions, _ = candidate_directions(MemoryRows(world.A), world.y, np.ones(2000), screen=True)
+    directions, *_ = candidate_directions(MemoryRows(world.A), world.y, np.ones(2000), screen=True)
     assert_allclose(np.linalg.norm(directions, axis=0), 1, rtol=1e-6)
     cosines = np.abs(directions.conj().T @ directions) - np.eye(directions.shape[1])
     assert cosines.max() < SEARCH.same_after + 1e-6

@@ -13,14 +13,15 @@ from robustphase.initialise.screening import (
     plausible_rows,
     screen_directions,
 )
+from robustphase.problem import WeighedDown
 from robustphase.rows import MemoryRows
 
 
 def screened(A, usable):
     """Weights of rows that are of possible lengths for the most part."""
-    weights, normal = plausible_rows(MemoryRows(A), usable)
-    assert normal
-    return screen_directions(MemoryRows(A), weights)
+    weights, screen = plausible_rows(MemoryRows(A), usable)
+    assert screen is not None
+    return screen_directions(MemoryRows(A), weights)[0]
 
 
 def test_screening_leaves_clean_covariates_alone_and_catches_a_cloud(rng):
@@ -41,14 +42,18 @@ def test_complex_covariates_are_screened_too(rng):
 
 def test_matching_moves_weights_only_where_there_is_too_much():
     values = np.concatenate((np.random.default_rng(0).standard_normal(10000), np.full(500, 3.0)))
-    weights = match_normal(values, np.ones(10500))
+    edges, factors = match_normal(values, np.ones(10500))
+    weights = WeighedDown(np.ones(1), False, edges, factors).factors_of(values)
     assert weights[10000:].max() < 0.2
     assert (weights[np.abs(values) < 1] == 1).all()
 
 
 def test_ordinary_lengths_are_those_of_chi_square_variables(rng):
-    assert ordinary_lengths((rng.standard_normal((5000, 8)) ** 2).sum(axis=1), 8, False).mean() > 0.999
-    assert not ordinary_lengths(np.array([8 * 9.0, 1e-3]), 8, False).any()
+    squares = (rng.standard_normal((5000, 8)) ** 2).sum(axis=1)
+    shortest, longest = ordinary_lengths(squares, 8, False)
+    assert np.mean((squares > shortest) & (squares < longest)) > 0.999
+    shortest, longest = ordinary_lengths(np.array([8 * 9.0, 1e-3]), 8, False)
+    assert 1e-3 < shortest < longest < 8 * 9.0
 
 
 def test_the_kurtosis_of_lengths_is_that_of_their_law_and_knows_no_row_without_weight(rng):
@@ -68,7 +73,7 @@ def test_weights_only_shrink_and_rows_that_cannot_be_used_get_none(rng):
     assert 0 <= weights.min() <= weights.max() <= 1
     assert not weights[60:70].any()
     before = rng.random(1000)
-    assert (screen_directions(MemoryRows(A), before) <= before).all()
+    assert (screen_directions(MemoryRows(A), before)[0] <= before).all()
 
 
 def test_clean_rows_stay_below_the_edge_and_a_cloud_rises_above_it():
@@ -82,6 +87,20 @@ def test_clean_rows_stay_below_the_edge_and_a_cloud_rises_above_it():
 
 def test_a_design_of_another_scale_is_used_whole_with_a_warning(rng):
     with pytest.warns(UserWarning, match="whiten=True"):
-        weights, normal = plausible_rows(MemoryRows(10 * rng.standard_normal((300, 8))), np.arange(300) > 4)
-    assert not normal
+        weights, screen = plausible_rows(MemoryRows(10 * rng.standard_normal((300, 8))), np.arange(300) > 4)
+    assert screen is None
     assert weights.sum() == 295
+
+
+@pytest.mark.parametrize("turned", [1.0, 1j])
+def test_what_was_weighed_down_can_be_asked_about_other_rows(rng, turned):
+    A = rng.standard_normal((4000, 20)) + (1j * rng.standard_normal((4000, 20)) if turned != 1.0 else 0)
+    A = A / np.sqrt(1.0 if turned == 1.0 else 2.0)
+    A[:400, 0] = 4.0 * turned
+    weights, down = screen_directions(MemoryRows(A), np.ones(4000))
+    again = np.ones(4000)
+    for one in down:
+        projections = A @ one.vector
+        again *= one.factors_of(projections.imag if one.imaginary else projections.real)
+    assert down
+    np.testing.assert_allclose(again, weights, rtol=1e-12)

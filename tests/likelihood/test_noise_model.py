@@ -144,7 +144,7 @@ def test_tails_skew_and_bad_samples_are_found(noise, degrees, skew):
         assert skew[0] <= model.skews[0] <= skew[1] + 1e-9, f"seed {seed}"
         assert model.mixing[0] == pytest.approx(0.1, abs=0.02), f"seed {seed}"
         assert seen.clean[: m // 10].max() < 0.5 < np.median(seen.clean[m // 10 :]), f"seed {seed}"
-        counted = classify(residuals, nothing, density, weights, model, most)
+        counted, _ = classify(residuals, nothing, density, weights, model, most)
         assert np.mean(counted < 0.5) == pytest.approx(0.1, abs=0.01), f"seed {seed}"
 
 
@@ -164,19 +164,19 @@ def test_bad_samples_are_counted_in_company_as_alone(rng):
     residuals[:40, 1:] += rng.uniform(2, 30, (40, 3))
     density, weights, spreads = np.full((500, 1), 0.02), np.ones((500, 1)), np.full((500, 4), 0.1)
     model, most = initial_model(np.full(4, 1.5), np.full(4, 0.1)), np.full(4, 0.2)
-    together = classify(residuals, spreads, density, weights, model, most)
+    together, _ = classify(residuals, spreads, density, weights, model, most)
     for k in range(4):
         # Twice the same: a single column is counted in double precision.
         pair = np.array([k, k])
-        alone = classify(residuals[:, pair], spreads[:, pair], density, weights, model.only(pair), most[pair])
+        alone, _ = classify(residuals[:, pair], spreads[:, pair], density, weights, model.only(pair), most[pair])
         assert_allclose(together[:, k], alone[:, 0], rtol=1e-4, err_msg=f"column {k}")
 
 
 def test_the_unit_of_the_residuals_does_not_matter(rng):
     residuals, spreads = rng.standard_t(3, (300, 3)), rng.uniform(0, 1, (300, 3))
     density, weights, most = rng.uniform(0.1, 0.5, (300, 1)), np.ones((300, 1)), np.full(3, 0.3)
-    here = classify(residuals, spreads, density, weights, MODEL, most)
+    here, _ = classify(residuals, spreads, density, weights, MODEL, most)
     for unit in (1e-8, 1e8):
         model = MODEL._replace(scales=unit * MODEL.scales)
-        there = classify(unit * residuals, unit**2 * spreads, density / unit, weights, model, most)
+        there, _ = classify(unit * residuals, unit**2 * spreads, density / unit, weights, model, most)
         assert_allclose(there, here, atol=1e-5, err_msg=f"unit {unit}")

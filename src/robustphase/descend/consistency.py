@@ -43,31 +43,44 @@ class ConsistencyOptions:
 CONSISTENCY = ConsistencyOptions()
 
 
-def consistent_samples(problem: Problem, fit: LikelihoodFit) -> Array:
-    """Which samples lie in ranges that do not contradict the inner ones (boolean, shape (m, k))."""
-    powers = np.maximum(abs2(fit.state.signals).sum(axis=0), np.finfo(np.float64).tiny)
+def contradicting_ranges(problem: Problem, fit: LikelihoodFit) -> Array:
+    """Which ranges contradict the inner ones (boolean, shape (ranges, k)); the inner one, first, never does."""
+    energies = relative_energies(fit.projections, fit.state.signals)
     weights = fit.weights * problem.weights
     noise = fit.state.noise
     columns = [
-        _consistent(abs2(fit.projections[:, k]) / powers[k], fit.residuals[:, k], weights[:, k], noise.scales[k])
+        _contradicting(energies[:, k], fit.residuals[:, k], weights[:, k], noise.scales[k])
         if noise.scales[k] > CONSISTENCY.rounding
-        else np.ones(weights.shape[0], bool)
-        for k in range(powers.size)
+        else np.zeros(len(CONSISTENCY.edges) + 1, bool)
+        for k in range(noise.scales.size)
     ]
     return np.stack(columns, axis=1)
 
 
-def _consistent(energy: Array, residuals: Array, weights: Array, scale: float) -> Array:
-    level = np.sqrt(energy)
-    consistent: Array = level < CONSISTENCY.edges[0]
+def in_ranges(energies: Array, ranges: Array) -> Array:
+    """Which samples of these relative energies (m, k) lie in the marked ranges (ranges, k)."""
+    found = np.searchsorted(CONSISTENCY.edges, np.sqrt(energies), side="right")
+    inside: Array = np.take_along_axis(ranges, found, axis=0)
+    return inside
+
+
+def relative_energies(projections: Array, signals: Array) -> Array:
+    """``|aᴴx|²/‖x‖²``, shape (m, k)."""
+    powers = np.maximum(abs2(signals).sum(axis=0), np.finfo(np.float64).tiny)
+    energies: Array = abs2(projections) / powers
+    return energies
+
+
+def _contradicting(energy: Array, residuals: Array, weights: Array, scale: float) -> Array:
+    place = np.searchsorted(CONSISTENCY.edges, np.sqrt(energy), side="right")
+    contradicting = np.zeros(len(CONSISTENCY.edges) + 1, bool)
     used = weights > 0
-    for low, high in zip(CONSISTENCY.edges, (*CONSISTENCY.edges[1:], np.inf), strict=True):
-        inside = (level >= low) & (level < high)
-        inner, outer = np.flatnonzero(consistent & used), np.flatnonzero(inside & used)
+    for outer_range in range(1, contradicting.size):
+        inner = np.flatnonzero((place < outer_range) & ~contradicting[place] & used)
+        outer = np.flatnonzero((place == outer_range) & used)
         few = min(inner.size, outer.size) < CONSISTENCY.fewest
-        if few or not _contradicts(energy, residuals, weights, inner, outer, scale):
-            consistent |= inside
-    return consistent
+        contradicting[outer_range] = not few and _contradicts(energy, residuals, weights, inner, outer, scale)
+    return contradicting
 
 
 def _contradicts(energy: Array, residuals: Array, weights: Array, inner: Array, outer: Array, scale: float) -> bool:

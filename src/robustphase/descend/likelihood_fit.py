@@ -244,7 +244,12 @@ def refit(problem: Problem, state: State) -> LikelihoodFit:
 
 
 def fit_likelihood(problem: Problem, state: State, stopping: Stopping, free: Free) -> LikelihoodFit:
-    """Maximise M (see the module's docstring) over signals, backgrounds and noise models.
+    """Maximise M (see the module's docstring) over signals, backgrounds and noise models; parameters as in :func:`climb`."""
+    return climb(problem, state, stopping, free).fit(problem)
+
+
+def climb(problem: Problem, state: State, stopping: Stopping, free: Free) -> Climb:
+    """Maximise M, without a judgement of every sample in the end.
 
     Parameters
     ----------
@@ -257,11 +262,11 @@ def fit_likelihood(problem: Problem, state: State, stopping: Stopping, free: Fre
     free : Free
         What of the noise model is fitted: nothing, its scale and the share of bad samples, or tails and skew too.
     """
-    m, n = problem.source.shape
+    n = problem.source.shape[1]
     few = exact_from_the_beginning(problem)
     population_passes = 0 if few else stopping.passes
     last_pass = stopping.exact_passes if few else stopping.passes + stopping.exact_passes
-    whole, finished, memory = problem, _Finished(state, m), Anderson()
+    finished, memory = Climb(state), Anderson()
     accepted: _Accepted | None = None
     # Columns that have ended stay for a while, but only as company: an answer must not depend on when it leaves.
     company = np.zeros(state.spreads.size, bool)
@@ -295,7 +300,7 @@ def fit_likelihood(problem: Problem, state: State, stopping: Stopping, free: Fre
             finished.only(staying)
             problem, accepted, company = problem.only(staying), accepted.only(staying), company[staying]
         state = _next_state(problem, accepted, memory, n)
-    return finished.fit(whole)
+    return finished
 
 
 class _Accepted(NamedTuple):
@@ -422,24 +427,32 @@ def cloud(problem: Problem, signals: Array, scales: Array) -> Array:
     return np.broadcast_to(spreads, scales.shape)
 
 
-class _Finished:
-    """Columns that have ended, in their places."""
+class Climb:
+    """Columns that have ended, in their places.
 
-    def __init__(self, state: State, m: int) -> None:
+    Attributes
+    ----------
+    converged : ndarray of bool, shape (k,)
+        Whether what is left to go is negligible.
+    moves : list of float
+        Relative length of each Newton step, the largest of all columns.
+    """
+
+    def __init__(self, state: State) -> None:
         n, k = state.signals.shape
         self._places = np.arange(k)
         self._point = np.empty((n + 6, k), np.result_type(state.signals, np.float64))
-        self._projections = np.empty((m, k), self._point.dtype)
-        self._converged, self._reasons = np.empty(k, bool), np.full(k, -1)
-        self._moves: list[float] = []
+        self._projections: Array | None = None
+        self.converged, self._reasons = np.empty(k, bool), np.full(k, -1)
+        self.moves: list[float] = []
         self._merits: list[Array] = []
 
     def note(self, accepted: _Accepted, moving: Array) -> None:
         """Remember the merits of all columns that are still on their way."""
-        merits = np.full(self._converged.size, np.nan)
+        merits = np.full(self.converged.size, np.nan)
         merits[self._places[moving]] = accepted.seen.merit[moving]
         self._merits.append(merits)
-        self._moves.append(float(accepted.relative[moving].max()))
+        self.moves.append(float(accepted.relative[moving].max()))
 
     def only(self, columns: Array) -> None:
         """Go on with some of the columns."""
@@ -448,14 +461,21 @@ class _Finished:
     def keep(self, ended: Array, accepted: _Accepted, reasons: Array, converged: Array) -> None:
         """Put the columns that have ended into their places."""
         places = self._places[ended]
+        if self._projections is None:
+            # As many as a pass tells: none of samples that are judged where they are.
+            self._projections = np.empty((len(accepted.seen.projections), self._point.shape[1]), self._point.dtype)
         self._point[:, places] = as_point(accepted.state)[:, ended]
         self._projections[:, places] = accepted.seen.projections[:, ended]
-        self._converged[places], self._reasons[places] = converged[ended], reasons[ended]
+        self.converged[places], self._reasons[places] = converged[ended], reasons[ended]
+
+    def state(self, levels: Array) -> State:
+        """Where all columns have ended."""
+        return as_state(self._point, self._point.shape[0] - 6, levels)
 
     def fit(self, problem: Problem) -> LikelihoodFit:
         """All columns together, judged by their noise models."""
-        n = self._point.shape[0] - 6
-        state = as_state(self._point, n, problem.levels)
+        assert self._projections is not None
+        state = self.state(problem.levels)
         spreads = abs2(self._projections)
         residuals = problem.responses - spreads
         residuals -= state.backgrounds
@@ -478,8 +498,8 @@ class _Finished:
             clean,
             weights,
             spreads,
-            tuple(self._moves),
+            tuple(self.moves),
             merits,
             reasons,
-            self._converged,
+            self.converged,
         )

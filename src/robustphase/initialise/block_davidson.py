@@ -21,6 +21,7 @@ import numpy as np
 
 from robustphase.constants import budget, empirical, numeric
 from robustphase.initialise.screening import SCREENING, largest_energy, screen_directions
+from robustphase.problem import WeighedDown
 from robustphase.rows import RowSource, ScaledRows
 from robustphase.rows.passes import in_single_precision, multiply_block
 from robustphase.rows.source import Array, Parts
@@ -90,8 +91,8 @@ def candidate_directions(
     paired: bool = False,
     normal: bool = True,
     seed: int = 0,
-) -> tuple[Array, Array]:
-    """Unit vectors, one of which should point along the signal; and the weights that were used.
+) -> tuple[Array, Array, tuple[WeighedDown, ...]]:
+    """Unit vectors, one of which should point along the signal; the weights that were used; and what was weighed down.
 
     Parameters
     ----------
@@ -117,11 +118,14 @@ def candidate_directions(
         The most promising first.
     weights : ndarray of shape (m,)
         The weights given, or better ones.
+    down : tuple of WeighedDown
+        Directions along which these weigh rows down.
     """
     space, weightings = grow_space(source, responses, weights, seed)
     squares = ScaledRows(source).squared_distances() if screen and not normal else None
+    down: tuple[WeighedDown, ...] = ()
     if screen and space.strongest > largest_energy(source.shape[1], weights, squares):
-        weights = screen_directions(source, weights, normal=normal, seed=seed)
+        weights, down = screen_directions(source, weights, normal=normal, seed=seed)
         space, weightings = grow_space(source, responses, weights, seed)
     found = extreme_ritz_pairs(space, weightings, SEARCH.per_group)
     coordinates = found.coordinates[:, np.argsort(-found.strengths)]
@@ -138,9 +142,9 @@ def candidate_directions(
     if paired:
         learned = _learned(space, learners, space.small @ learners).T
         pairs = paired_directions(space, np.vstack((learned, weightings[:-1])))
-        return space.basis @ pairs[:, distinct_directions(pairs, SEARCH.same_after, paired=True)], weights
+        return space.basis @ pairs[:, distinct_directions(pairs, SEARCH.same_after, paired=True)], weights, down
     everything = np.hstack((learners, coordinates))
-    return space.basis @ everything[:, distinct_directions(everything, SEARCH.same_after)], weights
+    return space.basis @ everything[:, distinct_directions(everything, SEARCH.same_after)], weights, down
 
 
 def grow_space(source: RowSource, responses: Array, weights: Array, seed: int) -> tuple[Space, Array]:

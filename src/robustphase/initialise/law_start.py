@@ -48,7 +48,9 @@ def law_start(problem: Problem, readings: Readings, law: PoissonLaw, *, seed: in
         directions = operator_directions(problem, seed=seed)
     else:
         weights = readings.weights[:, 0]
-        directions, _ = candidate_directions(problem.source, y, weights, screen=False, seed=seed, paired=problem.paired)
+        directions, _, _ = candidate_directions(
+            problem.source, y, weights, screen=False, seed=seed, paired=problem.paired
+        )
     signals, backgrounds, likelihoods = profile_law(problem, readings, law, directions, seed=seed)
     best = np.argsort(-likelihoods, kind="stable")[: LAW_START.candidates]
     return signals[:, best], backgrounds[best]

@@ -15,6 +15,7 @@ from scipy.special import erfcinv, ndtri
 
 from robustphase.constants import budget, derived, empirical
 from robustphase.means.directions import real_columns, worst_directions
+from robustphase.problem import Screen, WeighedDown
 from robustphase.rows import RowSource, ScaledRows, project
 from robustphase.rows.source import Array
 
@@ -43,14 +44,16 @@ SCREENING = ScreeningOptions()
 
 def plausible_rows(
     source: RowSource, usable: Array, *, normal: bool = True, squares: Array | None = None
-) -> tuple[Array, bool]:
-    """Weight 1 for usable rows of possible length; and whether most are, else all usable ones count and a warning says so.
+) -> tuple[Array, Screen | None]:
+    """Weight 1 for usable rows of possible length, and which are possible.
 
-    Squared lengths that are known already save a pass.
+    Where most are impossible, all usable rows count, a warning says so, and there is no screen. Squared lengths that are known
+    already save a pass.
     """
     lengths = ScaledRows(source).squared_distances() if squares is None else squares
     possible = ordinary_lengths if normal else usual_lengths
-    ordinary = usable & possible(lengths, source.shape[1], source.dtype.kind == "c")
+    shortest, longest = possible(lengths, source.shape[1], source.dtype.kind == "c")
+    ordinary = usable & (lengths > shortest) & (lengths < longest)
     if ordinary.sum() < 0.5 * usable.sum():
         warnings.warn(
             "more than half of the rows of A have lengths that standard normal vectors cannot have, so the covariates are "
@@ -58,8 +61,8 @@ def plausible_rows(
             UserWarning,
             stacklevel=2,
         )
-        return usable.astype(np.float64), False
-    return ordinary.astype(np.float64), True
+        return usable.astype(np.float64), None
+    return ordinary.astype(np.float64), Screen(shortest, longest)
 
 
 def length_kurtosis(squares: Array, weights: Array) -> float:
@@ -72,11 +75,14 @@ def length_kurtosis(squares: Array, weights: Array) -> float:
     return float(shares.sum() * (shares @ lengths**2) / (shares @ lengths) ** 2)
 
 
-def screen_directions(source: RowSource, weights: Array, *, normal: bool = True, seed: int = 0) -> Array:
-    """Weigh down rows along directions of too much energy, round by round.
+def screen_directions(
+    source: RowSource, weights: Array, *, normal: bool = True, seed: int = 0
+) -> tuple[Array, tuple[WeighedDown, ...]]:
+    """Weigh down rows along directions of too much energy, round by round; the weights, and those directions.
 
     Where rows are not normal, their projections are compared with those on directions of no meaning.
     """
+    found: list[WeighedDown] = []
     reference = None if normal else reference_law(source, weights, seed=seed)
     n, view, is_complex = source.shape[1], ScaledRows(source), source.dtype.kind == "c"
     guess = np.random.default_rng(seed).standard_normal((n, min(SCREENING.directions, n)))
@@ -88,11 +94,16 @@ def screen_directions(source: RowSource, weights: Array, *, normal: bool = True,
         if not hot.any():
             break
         # The real and the imaginary part of a complex projection have half the variance each.
-        columns = real_columns(strongest.projections[:, hot]) * (np.sqrt(2.0) if is_complex else 1.0)
-        for column in columns.T:
-            weights = match_normal(column, weights, reference)
+        vectors = np.sqrt(2.0 if is_complex else 1.0) * strongest.vectors[:, hot]
+        columns = real_columns(strongest.projections[:, hot]) * np.sqrt(2.0 if is_complex else 1.0)
+        for place, column in enumerate(columns.T):
+            edges, factors = match_normal(column, weights, reference)
+            # All real parts come first, then all imaginary ones.
+            part, vector = divmod(place, vectors.shape[1])
+            found.append(WeighedDown(vectors[:, vector], bool(part), edges, factors))
+            weights = weights * found[-1].factors_of(column)
         guess, depth = strongest.vectors, SCREENING.warm_depth
-    return weights
+    return weights, tuple(found)
 
 
 def largest_energy(n: int, weights: Array, squares: Array | None = None) -> float:
@@ -111,19 +122,17 @@ def largest_energy(n: int, weights: Array, squares: Array | None = None) -> floa
     return float(SCREENING.above_edge * edges.min())
 
 
-def ordinary_lengths(squares: Array, n: int, is_complex: bool) -> Array:
-    """Which squared lengths a chi-square variable could have, by Wilson and Hilferty's normal approximation."""
+def ordinary_lengths(squares: Array, n: int, is_complex: bool) -> tuple[float, float]:
+    """Between which squared lengths those of normal rows lie, by Wilson and Hilferty's approximation to chi-square variables."""
     degrees = 2 * n if is_complex else n
     unit = 2 / (9 * degrees)
-    standard = (np.cbrt(squares / n) - (1 - unit)) / np.sqrt(unit)
-    # So long that hardly one clean row among all of them is longer.
-    limit = -float(ndtri(SCREENING.false_alarms / (2 * max(squares.size, 1))))
-    ordinary: Array = np.abs(standard) < limit
-    return ordinary
+    # So far out that hardly one clean row among all of them is farther.
+    reach = -float(ndtri(SCREENING.false_alarms / (2 * max(squares.size, 1)))) * float(np.sqrt(unit))
+    return n * (1 - unit - reach) ** 3, n * (1 - unit + reach) ** 3
 
 
-def usual_lengths(squares: Array, n: int, is_complex: bool) -> Array:
-    """Which squared lengths are possible in a design that is not normal: those of its own law, in logarithms.
+def usual_lengths(squares: Array, n: int, is_complex: bool) -> tuple[float, float]:
+    """Between which squared lengths those of a design that is not normal lie: by its own law, in logarithms.
 
     Lengths that vary less than those of normal rows may vary as much; those that vary more have heavy tails, and logarithms of
     lengths are about normal.
@@ -131,13 +140,13 @@ def usual_lengths(squares: Array, n: int, is_complex: bool) -> Array:
     degrees = 2 * n if is_complex else n
     positive = squares[squares > 0]
     if not positive.size:
-        return np.zeros(squares.size, bool)
+        return np.inf, np.inf
     centre = float(np.median(np.log(positive)))
     spread = 1.4826 * float(np.median(np.abs(np.log(positive) - centre)))
     limit = -float(ndtri(SCREENING.false_alarms / (2 * max(squares.size, 1))))
-    with np.errstate(divide="ignore"):
-        usual: Array = np.abs(np.log(squares) - centre) < limit * max(spread, float(np.sqrt(2 / degrees)))
-    return usual
+    reach = limit * max(spread, float(np.sqrt(2 / degrees)))
+    with np.errstate(over="ignore"):
+        return float(np.exp(centre - reach)), float(np.exp(centre + reach))
 
 
 def reference_law(source: RowSource, weights: Array, *, seed: int) -> Array:
@@ -150,12 +159,15 @@ def reference_law(source: RowSource, weights: Array, *, seed: int) -> Array:
     return edges
 
 
-def match_normal(projections: Array, weights: Array, reference: Array | None = None) -> Array:
-    """Weigh down the ranges of ``|t|`` that hold clearly more mass than a standard normal variable, or the reference, has."""
+def match_normal(projections: Array, weights: Array, reference: Array | None = None) -> tuple[Array, Array]:
+    """Edges of ranges of ``|t|``, and factors below one for those that hold clearly more mass than they should.
+
+    What they should hold is what a standard normal variable, or the reference, has there.
+    """
     tails = np.array(SCREENING.tails)
     normal = np.sqrt(2) * erfcinv(tails)
     # Few distinct values may give all of them to one range; a normal variable has them apart.
-    edges = np.append(normal if reference is None else np.maximum(normal, reference), np.inf)
+    edges: Array = normal if reference is None else np.maximum(normal, reference)
     ranges = np.clip(np.searchsorted(edges, np.abs(projections), side="right") - 1, 0, tails.size - 1)
     observed = np.bincount(ranges, weights, tails.size)
     expected = -np.diff(np.append(tails, 0.0)) * weights.sum()
@@ -163,5 +175,4 @@ def match_normal(projections: Array, weights: Array, reference: Array | None = N
     surplus[: SCREENING.untouched] = False
     factors = np.ones_like(expected)
     factors[surplus] = expected[surplus] / observed[surplus]
-    matched: Array = weights * factors[ranges]
-    return matched
+    return edges, factors

@@ -33,7 +33,7 @@ from robustphase.initialise.rank_spectra import (
 from robustphase.initialise.screening import length_kurtosis, plausible_rows, screen_directions
 from robustphase.initialise.standardise import STANDARD, standardised
 from robustphase.likelihood.comparison import comparison_floor
-from robustphase.problem import Candidates, Problem, assumed_level, build_problem
+from robustphase.problem import Candidates, Problem, Screen, assumed_level, build_problem
 from robustphase.rows import OperatorRows, RowSource, ScaledRows, sweep
 from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
@@ -175,20 +175,22 @@ def screened_problem(
     dropped = _columns(samples.dropped)
     usable: Array = ~np.asarray(dropped.all(axis=1))
     if isinstance(samples.source, OperatorRows):
-        weights, screenable, kurtosis = np.asarray(usable, np.float64), False, 1.0
+        weights, screen, screenable, kurtosis = np.asarray(usable, np.float64), None, False, 1.0
     else:
         squares = ScaledRows(samples.source).squared_distances()
-        weights, screenable = plausible_rows(samples.source, usable, normal=samples.normal, squares=squares)
+        weights, screen = plausible_rows(samples.source, usable, normal=samples.normal, squares=squares)
+        screenable = screen is not None
         kurtosis = 1.0 if samples.normal else length_kurtosis(squares, weights)
-        if thorough and screenable:
-            weights, screenable = screen_directions(samples.source, weights, normal=samples.normal, seed=seed), False
+        if thorough and screen is not None:
+            weights, down = screen_directions(samples.source, weights, normal=samples.normal, seed=seed)
+            screen, screenable = screen._replace(directions=down), False
     per_column = (
         weights[:, np.newaxis] * ~dropped if responses.shape[1] > 1 and dropped.any() else weights[:, np.newaxis]
     )
     levels = np.full(responses.shape[1], assumed_level(contamination))
     problem = build_problem(
         samples.source, responses, per_column, levels, unknown_mean=unknown_mean, paired=samples.paired
-    )._replace(normal=samples.normal, kurtosis=kurtosis)
+    )._replace(normal=samples.normal, kurtosis=kurtosis, screen=Screen() if screen is None else screen)
     return problem, screenable
 
 
@@ -198,7 +200,7 @@ def broad_start(problem: Problem, *, screen: bool, seed: int = 0) -> tuple[Probl
     The search for directions looks at all samples together anyway, so it notices rows that have to be screened; without any
     the screening costs nothing.
     """
-    directions, weights = candidate_directions(
+    directions, weights, down = candidate_directions(
         problem.source,
         problem.responses[:, 0],
         problem.weights[:, 0],
@@ -207,7 +209,8 @@ def broad_start(problem: Problem, *, screen: bool, seed: int = 0) -> tuple[Probl
         normal=problem.normal,
         seed=seed,
     )
-    problem = problem._replace(weights=weights[:, np.newaxis])
+    screened = problem.screen._replace(directions=(*problem.screen.directions, *down))
+    problem = problem._replace(weights=weights[:, np.newaxis], screen=screened)
     full, shrunken = profile_norms(problem.floored(comparison_floor(problem.levels)), directions, seed=seed)
     shrunken = _best(shrunken, START.shrunken)
     return problem, _best(full, START.candidates - shrunken.scores.size).joined(shrunken)

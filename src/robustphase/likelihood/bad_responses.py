@@ -9,12 +9,12 @@ covariates, and the signal is then fitted with a bias which no number of samples
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robustphase.constants import derived, empirical
+from robustphase.constants import budget, derived, empirical
 
 Array = NDArray[Any]
 _TINY = float(np.finfo(np.float64).tiny)
@@ -33,6 +33,7 @@ class DensityOptions:
     )
     fewest: int = derived(5, "neighbours on either side: with fewer a width is mostly chance (its error is 1/√10)")
 
+    knots: int = budget(1024, "points of a curve: twenty for each neighbourhood")
     hidden: float = empirical(
         50.0, "bad samples that may hide among the responses of one neighbourhood without contradicting the signal"
     )
@@ -70,14 +71,44 @@ def bad_density(problem_density: Array, responses: Array, doubts: Array) -> Arra
     doubts : ndarray of shape (m, k)
         Probability of every sample to be bad; zero for one that cannot be used.
     """
+    doubted, hiding = doubted_density(responses, doubts)
+    density: Array = np.minimum(problem_density, doubted + hiding * problem_density)
+    return density
+
+
+def doubted_density(responses: Array, doubts: Array) -> tuple[Array, Array]:
+    """Density of the responses that contradict the signal (m, k), and the share of all that may hide bad ones besides (k,)."""
     m = responses.shape[0]
     # Clean samples with large noise are doubted a little, all together a lot: only those that contradict the signal count.
     contradicting = np.where(doubts > 0.5, doubts, 0.0)
     total = np.maximum(doubts.sum(axis=0), np.finfo(np.float64).eps)
     found = response_density(responses, contradicting) * (contradicting.sum(axis=0) / total)
-    hiding = problem_density * (DENSITY.hidden * m / (2 * _reach(m) * total))
-    density: Array = np.minimum(problem_density, found + hiding)
-    return density
+    return found, DENSITY.hidden * m / (2 * _reach(m) * total)
+
+
+class DensityCurve(NamedTuple):
+    """A density of responses at some of them, from which it is interpolated at others.
+
+    Attributes
+    ----------
+    responses, density : ndarray of shape (r,)
+        Increasing responses, and the density there.
+    """
+
+    responses: Array
+    density: Array
+
+    def at(self, responses: Array) -> Array:
+        """The density at any responses; beyond all, that of the last."""
+        values: Array = np.interp(responses, self.responses, self.density)
+        return values
+
+
+def density_curve(responses: Array, density: Array) -> DensityCurve:
+    """The density (m,) at responses (m,) as a curve through as many of them as its neighbourhoods can tell apart."""
+    ordered, first = np.unique(responses, return_index=True)
+    places = np.unique(np.linspace(0, ordered.size - 1, min(ordered.size, DENSITY.knots)).round().astype(int))
+    return DensityCurve(ordered[places], density[first[places]])
 
 
 def _reach(m: int) -> int:

@@ -247,8 +247,10 @@ def m_step(model: NoiseModel, statistics: Statistics, most: Array) -> NoiseModel
     return NoiseModel(np.maximum(scales, NOISE.tiny_scale), _scored_tails(model, statistics), log_skews, mixing)
 
 
-def classify(residuals: Array, spreads: Array, density: Array, weights: Array, model: NoiseModel, most: Array) -> Array:
-    """Probabilities to be clean, (m, k), under the model whose share of bad samples is their number: the classification step.
+def classify(
+    residuals: Array, spreads: Array, density: Array, weights: Array, model: NoiseModel, most: Array
+) -> tuple[Array, NoiseModel]:
+    """Probabilities to be clean, (m, k), under the model whose share of bad samples is their number, and that model.
 
     Bad responses may look ordinary, so a fit takes every clean sample for a little bit bad, and the average of these doubts
     feeds on itself. That is cautious for an estimate, and too much for a report; here only samples count that are more likely
@@ -258,6 +260,7 @@ def classify(residuals: Array, spreads: Array, density: Array, weights: Array, m
     precision = np.float64 if residuals.shape[1] == 1 else np.float32
     # Of responses that are all alike the scale may vanish.
     model = model._replace(scales=np.maximum(model.scales, NOISE.least_scale))
+    units = model.scales
     with np.errstate(over="ignore"):
         residuals = (residuals / model.scales).astype(precision)
         spreads = (spreads / model.scales**2).astype(precision)
@@ -279,7 +282,7 @@ def classify(residuals: Array, spreads: Array, density: Array, weights: Array, m
         counting &= change > NOISE.counted
         if not counting.any():
             break
-    return seen.clean.astype(np.float64)
+    return seen.clean.astype(np.float64), model._replace(scales=units * model.scales)
 
 
 def _log_peak(model: NoiseModel) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 from robustphase.constants import budget, empirical
 from robustphase.descend.amplitude_flow import is_uneven
 from robustphase.descend.candidate_steps import advance, at_rest, placed
-from robustphase.descend.consistency import consistent_samples
+from robustphase.descend.consistency import contradicting_ranges, in_ranges, relative_energies
 from robustphase.descend.likelihood_fit import LikelihoodFit, fit_signals, refit
 from robustphase.descend.newton import relative_lengths
 from robustphase.initialise.start import (
@@ -27,14 +27,16 @@ from robustphase.initialise.start import (
     shared_start,
     unusual_directions,
 )
-from robustphase.likelihood import classify, compare, initial_model
+from robustphase.likelihood import NoiseModel, classify, compare, initial_model
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
 from robustphase.problem import PROBLEM, Candidates, Grouping, Problem, kept
 from robustphase.recover.contradiction import contradictions
 from robustphase.recover.joined_groups import is_majority, rows_as_groups, with_groups_known
 from robustphase.recover.law_engine import Detector
+from robustphase.recover.pilot import pilot_samples, recover_all
 from robustphase.recover.recovery import History, Recovery, Run
+from robustphase.recover.sample_rule import Suspects, sample_rule
 from robustphase.recover.second_opinion import faint, second_opinions
 from robustphase.recover.selection import Selected, finalists, select
 from robustphase.recover.under_law import under_law, with_censored, without_censored
@@ -83,6 +85,14 @@ class Known(NamedTuple):
     detector: Detector | None = None
     groupings: tuple[Grouping, ...] = ()
 
+    @property
+    def additive(self) -> bool:
+        """Whether nothing is known, so that samples may be taken for alike."""
+        detector = self.detector
+        if self.groupings or detector is None:
+            return not self.groupings
+        return detector.noise != "poisson" and detector.censored is None and detector.offsets is None
+
 
 def recover(
     samples: Samples,
@@ -123,6 +133,9 @@ def recover(
     run = Run(History(samples), with_polish, seed, size)
     # Between the passes there are only small matrices, on which several threads would wait for each other.
     with single_threaded_blas():
+        found = _from_pilot(samples, contamination, unknown_mean, known, run) if start is None else None
+        if found is not None:
+            return found
         lazy = p == 1 and start is None
         used = without_censored(samples, detector)
         problem, screen = screened_problem(used, contamination, unknown_mean=unknown_mean, thorough=not lazy, seed=seed)
@@ -149,6 +162,22 @@ def recover(
         initial_signals=found.initial_signals / size,
         history=tuple(run.history.stages),
     )
+
+
+def _from_pilot(
+    samples: Samples, contamination: float | str, unknown_mean: bool, known: Known | None, run: Run
+) -> Recovery | None:
+    """The answer of some of the samples, fitted to all; None where these are not many, or the answer is in doubt."""
+    if not run.likelihood_fit or (known is not None and not known.additive):
+        return None
+    pilot = pilot_samples(samples, run.seed)
+    if pilot is None:
+        return None
+    found = recover(pilot, contamination, unknown_mean=unknown_mean, known=known, seed=run.seed)
+    run.history.take_over(found.history)
+    if found.rule is None or not found.converged.all() or not isinstance(found.noise, NoiseModel):
+        return None
+    return replace(recover_all(samples, found, run), history=tuple(run.history.stages))
 
 
 def _untold(problem: Problem, found: Recovery) -> Recovery:
@@ -240,21 +269,23 @@ def _fit_with_evidence(
     """Maximum likelihood; again without samples that contradict the others about the norm, where there are any."""
     tell_found(np.sqrt(problem.units) * candidates.signals / run.size)
     fit, fitted = fit_signals(problem, candidates.signals, candidates.backgrounds, candidates.scales)
-    consistent = consistent_samples(fitted, fit)
-    again: Array = ~np.asarray(consistent.all(axis=0))
+    suspects = Suspects(fit.state.signals, contradicting_ranges(fitted, fit))
+    again = np.asarray(suspects.ranges.any(axis=0))
     if again.any():
-        fitted = fitted._replace(weights=fitted.weights * np.where(again, consistent, True))
+        given_up = in_ranges(relative_energies(fit.projections, suspects.signals), suspects.ranges)
+        fitted = fitted._replace(weights=fitted.weights * ~given_up)
         fit = fit.put(again, refit(fitted.only(again), fit.state.only(again)))
     scale = float(fit.state.noise.scales[0] * problem.units[0])
     run.history.note("likelihood", again.size, moved=fit.moves[-1], scale=scale)
     tell_found(np.sqrt(problem.units) * fit.state.signals / run.size)
-    weights = _classified(problem, fitted, fit)
+    weights, counted = _classified(problem, fitted, fit)
     doubts = contradictions(fitted, fit, weights)
     heard = (doubts > 1) | faint(fitted, fit)
     if heard.any():
         fit = _heard_twice(problem, fit, weights, np.where(heard, doubts, np.nan), run)
-        weights = _classified(problem, fitted, fit)
+        weights, _ = _classified(problem, fitted, fit)
     units = problem.units
+    sure = units.size == 1 and not heard.any() and not problem.groupings
     return Recovery(
         signals=np.sqrt(units) * fit.state.signals,
         initial_signals=np.sqrt(units) * initial,
@@ -268,6 +299,7 @@ def _fit_with_evidence(
         probabilities=fit.clean * fitted.weights,
         predictions=units * abs2(fit.projections),
         shared=(None,) * len(problem.groupings) if fit.shared is None else fit.shared.evidence,
+        rule=sample_rule(problem, fitted, fit, counted, suspects) if sure else None,
     ), fit
 
 
@@ -311,16 +343,20 @@ def _together(winners: list[Candidates]) -> Candidates:
     return Candidates(*(np.concatenate(parts, axis=-1) for parts in zip(*winners, strict=True)))
 
 
-def _classified(problem: Problem, fitted: Problem, fit: LikelihoodFit) -> Array:
-    """Probabilities to be clean, with the bad samples of each signal counted, times the weights of the covariates."""
+def _classified(problem: Problem, fitted: Problem, fit: LikelihoodFit) -> tuple[Array, NoiseModel]:
+    """Probabilities to be clean, with the bad samples of each signal counted, times the weights of the covariates.
+
+    And the noise models with which they were counted.
+    """
     p, clean = fit.converged.size, np.empty_like(fit.residuals)
+    models = NoiseModel(*(np.empty(p) for _ in NoiseModel._fields))
     counting = problem.floored(DENSITY.low_floor)._replace(weights=fitted.weights, levels=fitted.levels)
 
     def count(lows: range) -> None:
         for low in lows:
             columns = np.arange(low, min(low + ENGINE.together, p))
             some = counting.only(columns)
-            clean[:, columns] = classify(
+            clean[:, columns], counted = classify(
                 fit.residuals[:, columns],
                 fit.spreads[:, columns],
                 some.density,
@@ -328,12 +364,13 @@ def _classified(problem: Problem, fitted: Problem, fit: LikelihoodFit) -> Array:
                 fit.state.noise.only(columns),
                 some.levels,
             )
+            for whole, part in zip(models, counted, strict=True):
+                whole[columns] = part
 
     tasks = range(0, p, ENGINE.together)
     threads = max(1, min(allowed_threads(), len(tasks)))
     run_in_threads(count, [tasks[part::threads] for part in range(threads)])
-    weights: Array = np.clip(clean * fitted.weights, 0.0, 1.0)
-    return weights
+    return np.clip(clean * fitted.weights, 0.0, 1.0), models
 
 
 def _as_selected(problem: Problem, winners: list[Selected], initial: list[Array]) -> Recovery:

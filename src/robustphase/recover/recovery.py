@@ -12,6 +12,7 @@ from robustphase.likelihood import GroupEvidence, NoiseModel
 from robustphase.likelihood.laws import CurvedNoise
 from robustphase.problem import put_columns
 from robustphase.recover.joined_groups import is_majority, joined_evidence
+from robustphase.recover.sample_rule import SampleRule
 from robustphase.rows.source import Array
 from robustphase.rows.watching import tell_finished
 from robustphase.validation import Samples
@@ -78,6 +79,8 @@ class Recovery:
         a :class:`~robustphase.likelihood.laws.CurvedNoise`).
     shared : tuple of GroupEvidence or None
         What was found of the groups of each grouping; None where they share nothing.
+    rule : SampleRule, optional
+        How the fit to one signal would weigh other samples; None where it does not say, or is in doubt.
     unseen : ndarray of bool, shape (n,), optional
         Unknowns behind a linear operator that get so little energy that they stay near where they started.
     """
@@ -98,6 +101,7 @@ class Recovery:
     slopes: Array | None = field(default=None, repr=False)
     shared: tuple[GroupEvidence | None, ...] = ()
     unseen: Array | None = field(default=None, repr=False)
+    rule: SampleRule | None = field(default=None, repr=False)
 
     @property
     def signal(self) -> Array:
@@ -111,7 +115,8 @@ class Recovery:
             name: put_columns(getattr(self, name), getattr(other, name), columns) for name in _PER_SIGNAL
         }
         # Groups are what the majority of the signals say they are.
-        return replace(self, shared=other.shared if is_majority(columns) else self.shared, **changed)
+        shared = other.shared if is_majority(columns) else self.shared
+        return replace(self, shared=shared, rule=other.rule if np.all(columns) else None, **changed)
 
     def joined(self, other: Recovery) -> Recovery:
         """These answers, then the others."""
@@ -122,11 +127,13 @@ class Recovery:
             if name != "noise"
         }
         shared = tuple(joined_evidence(*pair) for pair in zip(self.shared, other.shared, strict=True))
-        return replace(self, noise=noise, shared=shared, **joined)
+        return replace(self, noise=noise, shared=shared, rule=None, **joined)
 
 
 _PER_SIGNAL = tuple(
-    name for name in Recovery.__dataclass_fields__ if name not in ("history", "scores", "slopes", "shared", "unseen")
+    name
+    for name in Recovery.__dataclass_fields__
+    if name not in ("history", "scores", "slopes", "shared", "unseen", "rule")
 )
 
 
@@ -136,6 +143,10 @@ class History:
     def __init__(self, samples: Samples) -> None:
         self._source, self._since = samples.source, perf_counter()
         self.stages: list[Stage] = []
+
+    def take_over(self, stages: tuple[Stage, ...]) -> None:
+        """Add the stages of a run on some of the samples, which made no pass over all."""
+        self.stages += [stage._replace(passes=self._source.passes) for stage in stages]
 
     def note(
         self, stage: str, candidates: int, score: float = np.nan, moved: float = np.nan, scale: float = np.nan

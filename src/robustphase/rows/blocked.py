@@ -62,6 +62,17 @@ class BlockedRows(RowSource):
     def read(self, start: int, stop: int) -> Array:
         """Rows ``start`` to ``stop`` (exclusive) as an array of :attr:`dtype`; the caller does not write to it."""
 
+    def take(self, indices: Array) -> Array:
+        """Rows of increasing ``indices``, read block by block."""
+        self._count_pass()
+        taken, step = np.empty((indices.size, self.shape[1]), self.dtype), self._rows_per_block(1)
+        for start in range(0, self.shape[0], step):
+            low, high = np.searchsorted(indices, (start, start + step))
+            if low < high:
+                block = self.read(start, min(start + step, self.shape[0]))
+                taken[low:high] = block[indices[low:high] - start]
+        return taken
+
     def _rows_per_block(self, pairing: int, *, in_bulk: bool = False) -> int:
         if self.block_rows is not None:
             return self.block_rows

@@ -115,6 +115,10 @@ class RowSource(ABC):
         watcher.passed()
         return parts
 
+    def take(self, indices: Array) -> Array:
+        """Rows of increasing ``indices``, shape (k, n): at most one pass."""
+        raise NotImplementedError(f"{type(self).__name__} cannot tell single rows.")
+
     @abstractmethod
     def _reduce(self, kernel: Kernel, per_row: Sequence[Array], pairing: int) -> Parts:
         """Visit every block once; see :meth:`reduce`."""

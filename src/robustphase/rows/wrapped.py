@@ -36,6 +36,11 @@ class WrappedRows(RowSource):
     def _change(self) -> Change:
         """How a block is changed; the function must not refer to the source."""
 
+    def take(self, indices: Array) -> Array:
+        """Rows of increasing ``indices``, changed."""
+        block = self.source.take(indices)
+        return self._change()(block, np.empty_like(block), *(need[indices] for need in self._needs))
+
     def _reduce(self, kernel: Kernel, per_row: Sequence[Array], pairing: int) -> Parts:
         stride = self.shape[0] // pairing
         needs = [array[member * stride : (member + 1) * stride] for member in range(pairing) for array in self._needs]

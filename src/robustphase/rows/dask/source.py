@@ -71,6 +71,11 @@ class DaskRows(RowSource):
         if self._cluster is not None:
             self._cluster.close()
 
+    def take(self, indices: Array) -> Array:
+        """Rows of increasing ``indices``, from the chunks that hold them."""
+        taken: Array = np.asarray(self.array[indices].compute())
+        return taken.astype(self.dtype, copy=False)
+
     def _reduce(self, kernel: Kernel, per_row: Sequence[Array], pairing: int) -> Parts:
         if self._cluster is not None:
             return self._cluster.reduce(kernel, per_row, pairing)

@@ -1,0 +1,130 @@
+"""Very many samples: a signal is found behind some of them, drawn at random, and then fitted to all.
+
+Finding a signal takes a number of samples proportional to its unknowns, and most of the work; more of them make it no safer.
+Fitting it takes all of them, for the error falls with their number, but little work: what the fit to the *pilot* samples knows
+(:mod:`robustphase.recover.sample_rule`) weighs the others, and the likelihood of all is climbed from there. So nothing but that
+last climb grows with the number of samples, and all it takes from them are sums.
+
+The adversary must not know which samples are drawn. Where the pilot's answer is in any doubt it is not used, and all samples
+are searched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robustphase.constants import budget, empirical, numeric
+from robustphase.descend.likelihood_fit import FIT, Free, LikelihoodFit, Stopping, fit_likelihood
+from robustphase.problem import Problem, kept
+from robustphase.recover.recovery import Recovery, Run
+from robustphase.recover.sample_rule import SampleRule
+from robustphase.rows import MemoryRows, OperatorRows
+from robustphase.rows.passes import abs2
+from robustphase.rows.source import Array, Parts, RowSource
+from robustphase.rows.watching import tell_found
+from robustphase.validation import Samples
+
+
+@dataclass(frozen=True)
+class PilotOptions:
+    """Constants of the pilot."""
+
+    per_unknown: int = empirical(
+        64, "pilot samples for each unknown: what a search takes under attack, and a fifth more"
+    )
+    fewest: int = budget(1 << 15, "and at least: fewer would save nothing")
+    resolution: float = numeric(
+        0.002, "the climb ends when its steps are shorter than this fraction of the standard error of the signal"
+    )
+    worth: float = budget(2.0, "samples over pilot samples from which on a pilot is worth its while")
+
+
+PILOT = PilotOptions()
+
+
+def pilot_rows(m: int, n: int, seed: int) -> Array | None:
+    """Which of m rows to look at first, in their order; None where all are looked at."""
+    size = max(PILOT.per_unknown * n, PILOT.fewest)
+    if m <= PILOT.worth * size:
+        return None
+    # Whoever knows the seed and m could spoil these very rows, so the seed should be the user's own.
+    return np.sort(np.random.default_rng((seed, m)).choice(m, size, replace=False))
+
+
+def pilot_samples(samples: Samples, seed: int) -> Samples | None:
+    """Some of the samples, in memory; None where a pilot does not serve."""
+    if isinstance(samples.source, OperatorRows) or samples.responses.ndim != 1:
+        return None
+    chosen = pilot_rows(*samples.source.shape, seed)
+    if chosen is None:
+        return None
+    return samples._replace(
+        source=MemoryRows(samples.source.take(chosen)),
+        responses=samples.responses[chosen],
+        dropped=samples.dropped[chosen],
+        looked_at=None,
+    )
+
+
+def recover_all(samples: Samples, pilot: Recovery, run: Run) -> Recovery:
+    """The answer of a pilot, fitted to all samples."""
+    assert pilot.rule is not None
+    rule = pilot.rule.for_more(samples.responses.size / len(pilot.weights))
+    weights = np.where(samples.dropped[:, np.newaxis], 0.0, _row_weights(samples.source, rule))
+    problem = problem_by(rule, samples.source, samples.responses[:, np.newaxis] / rule.unit, weights)
+    fit = fit_likelihood(problem, rule.state, climb(rule, *samples.source.shape), Free.SHAPE)
+    unit = rule.unit
+    run.history.note("all samples", 1, moved=fit.moves[-1], scale=float(fit.state.noise.scales[0] * unit))
+    tell_found(np.sqrt(unit) * fit.state.signals / run.size)
+    return _as_recovery(problem, fit, rule, pilot)
+
+
+def climb(rule: SampleRule, m: int, n: int) -> Stopping:
+    """When the climb to the likelihood of all samples ends."""
+    state = rule.state
+    noise = float(state.noise.scales[0] / max(float(abs2(state.signals).sum()), np.finfo(np.float64).tiny))
+    tol = max(FIT.tol, PILOT.resolution * noise * float(np.sqrt(n / m)))
+    return Stopping(tol, FIT.resolution, FIT.passes, FIT.exact_passes)
+
+
+def problem_by(rule: SampleRule, source: RowSource, responses: Array, weights: Array) -> Problem:
+    """All samples as the pilot's fit would weigh them, with responses over the rule's unit."""
+    return Problem(
+        source,
+        responses,
+        weights,
+        rule.bad_density(responses),
+        rule.levels,
+        np.array([rule.unit]),
+        unknown_mean=True,
+        paired=rule.paired,
+        normal=rule.normal,
+        kurtosis=rule.kurtosis,
+        screen=rule.screen,
+    )
+
+
+def _row_weights(source: RowSource, rule: SampleRule) -> Array:
+    return source.reduce(lambda block: Parts(rows=(rule.row_weights(block),))).rows[0]
+
+
+def _as_recovery(problem: Problem, fit: LikelihoodFit, rule: SampleRule, pilot: Recovery) -> Recovery:
+    clean, _ = rule.clean(fit.state, problem.responses, fit.projections, problem.weights)
+    weights = np.clip(clean * problem.weights, 0.0, 1.0)
+    unit = rule.unit
+    return replace(
+        pilot,
+        signals=np.sqrt(unit) * fit.state.signals,
+        backgrounds=unit * fit.state.backgrounds,
+        weights=weights,
+        contaminations=1 - kept(weights).mean(axis=0),
+        noise=fit.state.noise._replace(scales=unit * fit.state.noise.scales),
+        converged=fit.converged,
+        covariate_weights=problem.weights,
+        residual_weights=fit.weights * problem.weights,
+        probabilities=fit.clean * problem.weights,
+        predictions=unit * abs2(fit.projections),
+        rule=rule._replace(state=fit.state),
+    )

@@ -1,0 +1,142 @@
+"""What a fit knows that belongs to no single sample: enough to judge samples that it has never seen.
+
+A fit ends with a signal, a law of the noise, a density of bad responses and a screen of the rows. Together they weigh any sample
+of the same design. So a fit to some of the samples can be carried to all of them, wherever those are: the rule is small, and
+what it says of a sample depends on that sample alone.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from robustphase.descend.consistency import in_ranges, relative_energies
+from robustphase.descend.likelihood_fit import LikelihoodFit
+from robustphase.descend.objective import State
+from robustphase.likelihood import NoiseModel, e_step
+from robustphase.likelihood.bad_responses import DENSITY, DensityCurve, density_curve, doubted_density
+from robustphase.problem import Problem, Screen
+from robustphase.rows.passes import abs2, project_block
+from robustphase.rows.source import Array
+
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+class Suspects(NamedTuple):
+    """Ranges of predictions that contradict the others (:mod:`robustphase.descend.consistency`), and whose predictions."""
+
+    signals: Array
+    ranges: Array
+
+
+class SampleRule(NamedTuple):
+    """How to weigh a sample behind standard rows; for one signal.
+
+    Attributes
+    ----------
+    state : State
+        Signal, background and noise law, for responses over their unit.
+    unit : float
+        Unit of the responses.
+    levels : ndarray of shape (1,)
+        ε as assumed.
+    screen : Screen
+        Which rows are possible.
+    suspects : Suspects
+        Which predictions to give up.
+    doubted, responses : DensityCurve
+        Densities of the responses that contradict the signal, and of all.
+    hiding : float
+        How much of the latter bad responses that contradict nothing may have: less of it, the more samples there are.
+    counted : NoiseModel
+        The law with which they are counted.
+    paired, normal, kurtosis
+        See :class:`~robustphase.problem.Problem`.
+    """
+
+    state: State
+    unit: float
+    levels: Array
+    screen: Screen
+    suspects: Suspects
+    doubted: DensityCurve
+    responses: DensityCurve
+    hiding: float
+    counted: NoiseModel
+    paired: bool
+    normal: bool
+    kurtosis: float
+
+    def row_weights(self, block: Array) -> Array:
+        """Weights of some rows, whatever their responses, shape (b, 1)."""
+        squares = np.vecdot(block, block).real
+        possible = (squares > self.screen.shortest) & (squares < self.screen.longest)
+        weights = possible.astype(np.float64)
+        for down in self.screen.directions:
+            projections = project_block(block, down.vector)
+            weights *= down.factors_of(projections.imag if down.imaginary else projections.real)
+        if self.suspects.ranges.any():
+            energies = relative_energies(project_block(block, self.suspects.signals), self.suspects.signals)
+            weights *= ~in_ranges(energies, self.suspects.ranges)[:, 0]
+        columns: Array = weights[:, np.newaxis]
+        return columns
+
+    def for_more(self, copies: float) -> SampleRule:
+        """The rule for this many times as many samples."""
+        return self._replace(hiding=self.hiding / copies)
+
+    def bad_density(self, responses: Array) -> Array:
+        """Density of bad responses at responses over their unit."""
+        everything = self.responses.at(responses)
+        bad = np.minimum(everything, self.doubted.at(responses) + self.hiding * everything)
+        density: Array = np.maximum(bad, DENSITY.floor)
+        return density
+
+    def clean(self, state: State, responses: Array, projections: Array, weights: Array) -> tuple[Array, Array]:
+        """Probabilities to be clean (b, 1) at a state: as bad samples are counted, and as the last step of the fit has them.
+
+        Both without the weights of the covariates.
+        """
+        energies = abs2(projections)
+        residuals = responses - energies - state.backgrounds
+        spreads = energies * (state.spreads / np.maximum(abs2(state.signals).sum(axis=0), _TINY))
+        density = np.maximum(self.responses.at(responses), DENSITY.low_floor)
+        # The share of bad samples is the rule's; the law of the clean ones may be known better by now.
+        law = state.noise._replace(mixing=self.counted.mixing)
+        counted = e_step(residuals, spreads, density, weights, law).clean
+        return counted, e_step(residuals, spreads, self.bad_density(responses), weights, state.noise).clean
+
+
+def sample_rule(
+    problem: Problem, fitted: Problem, fit: LikelihoodFit, counted: NoiseModel, suspects: Suspects
+) -> SampleRule:
+    """The rule of a fit to one signal.
+
+    Parameters
+    ----------
+    problem, fitted : Problem
+        The samples; and with the weights and levels of the fit.
+    fit : LikelihoodFit
+        The fit.
+    counted : NoiseModel
+        The law with which its bad samples were counted.
+    suspects : Suspects
+        Ranges of predictions that were given up.
+    """
+    responses = problem.responses[:, 0]
+    doubted, hiding = doubted_density(problem.responses, (1 - fit.clean) * fitted.weights)
+    return SampleRule(
+        fit.state,
+        float(problem.units[0]),
+        fitted.levels,
+        fitted.screen,
+        suspects,
+        density_curve(responses, doubted[:, 0]),
+        density_curve(responses, problem.density[:, 0]),
+        float(hiding[0]),
+        counted,
+        fitted.paired,
+        fitted.normal,
+        fitted.kurtosis,
+    )
