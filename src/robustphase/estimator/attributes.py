@@ -61,6 +61,9 @@ def attributes_of(fitted: Fitted, standard: Standardised, size: float, *, one: b
         "_doubted": doubts(fitted.checks[0]),
         # The changes are wanted again where batches follow, the rows are not.
         "_standard": _without_rows(standard),
+        "_size": size,
+        # What the robust gradient has moved is no longer what the rule is about.
+        "_rule": found.rule if np.array_equal(found.signals, fitted.signals) else None,
     }
 
 

@@ -73,15 +73,16 @@ def recover_all(samples: Samples, pilot: Recovery, run: Run) -> Recovery:
     assert pilot.rule is not None
     rule = pilot.rule.for_more(samples.responses.size / len(pilot.weights))
     weights = np.where(samples.dropped[:, np.newaxis], 0.0, _row_weights(samples.source, rule))
-    problem = problem_by(rule, samples.source, samples.responses[:, np.newaxis] / rule.unit, weights)
-    fit = fit_likelihood(problem, rule.state, climb(rule, *samples.source.shape), Free.SHAPE)
+    responses = samples.responses[:, np.newaxis] / rule.unit
+    problem = problem_by(rule, samples.source, responses, weights, rule.bad_density(responses))
+    fit = fit_likelihood(problem, rule.state, stopping(rule, *samples.source.shape), Free.SHAPE)
     unit = rule.unit
     run.history.note("all samples", 1, moved=fit.moves[-1], scale=float(fit.state.noise.scales[0] * unit))
     tell_found(np.sqrt(unit) * fit.state.signals / run.size)
     return _as_recovery(problem, fit, rule, pilot)
 
 
-def climb(rule: SampleRule, m: int, n: int) -> Stopping:
+def stopping(rule: SampleRule, m: int, n: int) -> Stopping:
     """When the climb to the likelihood of all samples ends."""
     state = rule.state
     noise = float(state.noise.scales[0] / max(float(abs2(state.signals).sum()), np.finfo(np.float64).tiny))
@@ -89,13 +90,13 @@ def climb(rule: SampleRule, m: int, n: int) -> Stopping:
     return Stopping(tol, FIT.resolution, FIT.passes, FIT.exact_passes)
 
 
-def problem_by(rule: SampleRule, source: RowSource, responses: Array, weights: Array) -> Problem:
-    """All samples as the pilot's fit would weigh them, with responses over the rule's unit."""
+def problem_by(rule: SampleRule, source: RowSource, responses: Array, weights: Array, density: Array) -> Problem:
+    """All samples as the pilot's fit weighs them, with responses over the rule's unit."""
     return Problem(
         source,
         responses,
         weights,
-        rule.bad_density(responses),
+        density,
         rule.levels,
         np.array([rule.unit]),
         unknown_mean=True,
@@ -111,8 +112,8 @@ def _row_weights(source: RowSource, rule: SampleRule) -> Array:
 
 
 def _as_recovery(problem: Problem, fit: LikelihoodFit, rule: SampleRule, pilot: Recovery) -> Recovery:
-    clean, _ = rule.clean(fit.state, problem.responses, fit.projections, problem.weights)
-    weights = np.clip(clean * problem.weights, 0.0, 1.0)
+    judged = rule.judge(fit.state, problem.responses, fit.projections, problem.weights)
+    weights = np.clip(judged.counted * problem.weights, 0.0, 1.0)
     unit = rule.unit
     return replace(
         pilot,

@@ -30,6 +30,22 @@ class Suspects(NamedTuple):
     ranges: Array
 
 
+class Judgement(NamedTuple):
+    """What is said of samples, each of shape (b, 1) and without the weights of the covariates.
+
+    Attributes
+    ----------
+    counted, clean : ndarray
+        Probabilities to be clean: as bad samples are counted, and as the last step of the fit has them.
+    squares : ndarray
+        Weights of the last least-squares problem.
+    """
+
+    counted: Array
+    clean: Array
+    squares: Array
+
+
 class SampleRule(NamedTuple):
     """How to weigh a sample behind standard rows; for one signal.
 
@@ -93,11 +109,8 @@ class SampleRule(NamedTuple):
         density: Array = np.maximum(bad, DENSITY.floor)
         return density
 
-    def clean(self, state: State, responses: Array, projections: Array, weights: Array) -> tuple[Array, Array]:
-        """Probabilities to be clean (b, 1) at a state: as bad samples are counted, and as the last step of the fit has them.
-
-        Both without the weights of the covariates.
-        """
+    def judge(self, state: State, responses: Array, projections: Array, weights: Array) -> Judgement:
+        """What is said of samples (b, 1) at a state, given their projections and the weights of their covariates."""
         energies = abs2(projections)
         residuals = responses - energies - state.backgrounds
         spreads = energies * (state.spreads / np.maximum(abs2(state.signals).sum(axis=0), _TINY))
@@ -105,7 +118,8 @@ class SampleRule(NamedTuple):
         # The share of bad samples is the rule's; the law of the clean ones may be known better by now.
         law = state.noise._replace(mixing=self.counted.mixing)
         counted = e_step(residuals, spreads, density, weights, law).clean
-        return counted, e_step(residuals, spreads, self.bad_density(responses), weights, state.noise).clean
+        seen = e_step(residuals, spreads, self.bad_density(responses), weights, state.noise)
+        return Judgement(counted, seen.clean, seen.weights)
 
 
 def sample_rule(

@@ -28,6 +28,7 @@ import numpy as np
 
 from robustphase.formatting import in_bytes
 from robustphase.rows.blocked import MIN_BYTES_PER_THREAD
+from robustphase.rows.dask.beside import Beside
 from robustphase.rows.dask.partition import Place, cuts_of, in_place, make_shard, partition, put, sweep_shard, take
 from robustphase.rows.dask.preflight import check_workers
 from robustphase.rows.dask.serialise import serialise
@@ -54,10 +55,15 @@ Answer = TypeVar("Answer")
 
 
 class Slice(NamedTuple):
-    """A worker's part of a per-sample array; large ones with a name made of their content."""
+    """A worker's part of a per-sample array; large ones with a name made of their content. Or what it holds already."""
 
-    values: Array
+    values: Array | Beside
     digest: bytes | None
+
+    @property
+    def nbytes(self) -> int:
+        """What has to be sent."""
+        return 0 if isinstance(self.values, Beside) else self.values.nbytes
 
 
 class Part:
@@ -73,12 +79,15 @@ class Part:
         Where the shard was seen last; None while nobody has it.
     kept : OrderedDict
         Per-sample slices on the worker, by digest, the one used last at the end.
+    beside : dict of str to distributed.Future
+        What the worker holds beside its rows, by name.
     """
 
     def __init__(self, place: Place, shard: Any) -> None:
         self.place, self.shard = place, shard
         self.worker: str | None = place.worker
         self.kept: OrderedDict[bytes, tuple[Any, int]] = OrderedDict()
+        self.beside: dict[str, Any] = {}
 
     def keep_at_most(self, most: int) -> None:
         """Let go of the slices that were not used for longest."""
@@ -125,13 +134,13 @@ class Cluster:
         self._lost = _losses()
         self._watch = Watch(client)
 
-    def reduce(self, kernel: Kernel, per_row: Sequence[Array], pairing: int) -> Parts:
-        """One pass; see :meth:`robustphase.rows.source.RowSource.reduce`."""
+    def reduce(self, kernel: Kernel, per_row: Sequence[Array | Beside], pairing: int) -> Parts:
+        """One pass; see :meth:`robustphase.rows.source.RowSource.reduce`. Nothing is sent of what workers hold beside rows."""
         with self._lock:  # Passes of several threads may come first at the same time.
             self._lay_out(pairing)
             parts = self.parts
         serialised = serialise(kernel)
-        orders = [[_slice(take(values, part.place.swept(pairing))) for values in per_row] for part in parts]
+        orders = [[_slice(values, part.place.swept(pairing)) for values in per_row] for part in parts]
         found = self.client.sync(self._watched, self._sweep(parts, serialised, orders, pairing))
         return combined(parts, found, self.array.shape[0] // pairing, pairing)
 
@@ -154,7 +163,7 @@ class Cluster:
             )
         usable = set(self.client.sync(check_workers, self.client, list(workers)))
         workers = {address: threads for address, threads in workers.items() if address in usable}
-        in_memory = self._chunk_futures()
+        in_memory = self._chunk_futures(self.array)
         if in_memory is not None and pairing == 1:
             holders = self._holders(in_memory)
             places, self._pairing = in_place(self._edges, holders, workers), 1
@@ -162,18 +171,18 @@ class Cluster:
             self._pairing = max(pairing, PAIRING)
             places = partition(self._edges, workers, self._pairing)
             self._check_memory(places)
-        self.parts = [Part(place, self._build(place)) for place in places]
+        self.parts = [Part(place, self._build(place, self.array)) for place in places]
         self._await_shards()
         self._direct = self.client.sync(self._reaches_workers)
         # The scheduler keeps a record of every group of tasks that it has seen the end of. While one task is left, the group
         # of the passes has no end, and there is one record and not one for every pass.
         self._anchor = self.client.submit(int, key=f"{TASK}-{uuid.uuid4().hex}")
 
-    def _chunk_futures(self) -> list[Any] | None:
+    def _chunk_futures(self, array: Any) -> list[Any] | None:
         """The chunks of an array that was persisted with this client, in order."""
         distributed = require("distributed", extra="dask", purpose="fitting on a Dask cluster")
-        futures = {future.key: future for future in distributed.futures_of(self.array) if future.client is self.client}
-        keys = [key for (key,) in self.array.__dask_keys__()]
+        futures = {future.key: future for future in distributed.futures_of(array) if future.client is self.client}
+        keys = [key for (key,) in array.__dask_keys__()]
         return [futures[key] for key in keys] if all(key in futures for key in keys) else None
 
     def _holders(self, chunks: list[Any]) -> list[str]:
@@ -187,18 +196,18 @@ class Cluster:
                 who_has = self.client.who_has(chunks)
         return [min(who_has[chunk.key]) for chunk in chunks]
 
-    def _build(self, place: Place, *, again: bool = False) -> Any:
-        """Ask for a shard; the answer comes at once, the shard when it is made."""
+    def _build(self, place: Place, array: Any, *, again: bool = False) -> Any:
+        """Ask for a shard of an array with the chunks of the rows; the answer comes at once, the shard when it is made."""
         dask = require("dask", extra="dask", purpose="fitting on a Dask cluster")
-        chunks = self._chunk_futures()
-        bytes_held = place.rows * self.array.shape[1] * self.dtype.itemsize
+        chunks = self._chunk_futures(array)
+        bytes_held = place.rows * array.shape[1] * self.dtype.itemsize
         cuts = [cut for start, stop in place.ranges for cut in cuts_of(self._edges, start, stop)]
         options = {
             "owned": chunks is None or self._pairing > 1,
             "block_rows": self.block_rows,
             "threads": self.threads or int(max(1, min(place.threads, bytes_held // MIN_BYTES_PER_THREAD))),
         }
-        described = (cuts, self.array.shape[1], self.array.dtype)
+        described = (cuts, array.shape[1], array.dtype)
         where = {"workers": [place.worker], "allow_other_workers": True}
         key = f"robustphase-shard-{uuid.uuid4().hex}"
         if chunks is not None:
@@ -210,7 +219,7 @@ class Cluster:
             indices = [cut.chunk for cut in cuts_of(self._edges, start, stop)]
             if not indices:
                 continue
-            blocks = self.array.blocks[indices[0] : indices[-1] + 1]
+            blocks = array.blocks[indices[0] : indices[-1] + 1]
             if again:
                 # Under other names: what was asked for before may be waiting for a worker that never comes back.
                 manipulation = require("dask.graph_manipulation", extra="dask", purpose="fitting on a Dask cluster")
@@ -348,6 +357,9 @@ class Cluster:
         arguments: list[Any] = [serialised, *(values for values, _ in order)]
         missing = [0] if len(serialised) > INLINE_BYTES else []
         for position, (_, digest) in enumerate(order, start=1):
+            held = arguments[position]
+            if isinstance(held, Beside):
+                arguments[position] = self._held_beside(part, held)
             if digest is None:
                 continue
             future, size = part.kept.pop(digest, (None, 0))
@@ -368,15 +380,24 @@ class Cluster:
             for position, future in zip(missing, (sent[name] for name in names), strict=True):
                 digest = order[position - 1].digest if position else None
                 if digest is not None:
-                    part.kept[digest] = future, order[position - 1].values.nbytes
+                    part.kept[digest] = future, order[position - 1].nbytes
                 arguments[position] = future
         per_row = max(KEPT_SHARE * self.array.shape[1] * self.dtype.itemsize, KEPT_PER_ROW)
         part.keep_at_most(int(per_row * part.place.rows))
         return arguments
 
+    def _held_beside(self, part: Part, values: Beside) -> Any:
+        """What a worker holds beside its rows; made on it, and made again where that is gone."""
+        known = part.beside.get(values.name)
+        if known is None or known.status in ("lost", "cancelled", "error"):
+            place = part.place if part.worker is None else part.place._replace(worker=part.worker)
+            part.beside[values.name] = self._build(place, values.array, again=known is not None)
+        return part.beside[values.name]
+
     async def _find_again(self, part: Part) -> None:
         """After a loss: forget what was sent, and have the shard made anew unless somebody who lives has it."""
         part.kept.clear()
+        part.beside.clear()
         alive = await self._watch.somebody()
         if part.shard.status == "finished":
             who_has = await self.client.who_has([part.shard])
@@ -387,7 +408,7 @@ class Cluster:
         # Not left to Dask: what it had meant for a worker that is gone it never gives to one that comes later.
         usual, others = part.place.worker, sorted(alive)
         part.worker = usual if usual in alive else others[self.parts.index(part) % len(others)]
-        part.shard = self._build(part.place._replace(worker=part.worker), again=True)
+        part.shard = self._build(part.place._replace(worker=part.worker), self.array, again=True)
 
 
 def combined(parts: list[Part], found: list[Parts], count: int, pairing: int) -> Parts:
@@ -402,8 +423,10 @@ def combined(parts: list[Part], found: list[Parts], count: int, pairing: int) ->
     return Parts(totals, rows)
 
 
-def _slice(values: Array) -> Slice:
-    values = np.ascontiguousarray(values)
+def _slice(values: Array | Beside, ranges: Sequence[tuple[int, int]]) -> Slice:
+    if isinstance(values, Beside):
+        return Slice(values, None)
+    values = np.ascontiguousarray(take(values, ranges))
     if values.nbytes <= INLINE_BYTES:
         return Slice(values, None)
     digest = hashlib.sha256(f"{values.dtype.str} {values.shape}".encode("ascii"))

@@ -263,6 +263,10 @@ def merged(pieces: Sequence[Array]) -> list[Array]:
     return done
 
 
-def sweep_shard(shard: Shard, kernel: bytes, pairing: int, *per_row: Array) -> Parts:
-    """One pass over one shard: the task that a worker is given."""
-    return shard.reduce(deserialise(kernel), per_row, pairing=pairing)
+def sweep_shard(shard: Shard, kernel: bytes, pairing: int, *per_row: Array | Shard) -> Parts:
+    """One pass over one shard: the task that a worker is given.
+
+    What it holds beside its rows comes as a shard of one column.
+    """
+    columns = [values.read(0, values.shape[0])[:, 0] if isinstance(values, Shard) else values for values in per_row]
+    return shard.reduce(deserialise(kernel), columns, pairing=pairing)

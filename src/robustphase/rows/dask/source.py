@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from robustphase.rows.dask.beside import Beside
 from robustphase.rows.dask.cluster import Cluster
 from robustphase.rows.dask.partition import Shard, cuts_of, make_shard
 from robustphase.rows.io.limits import DataError, check_matrix, check_room, require, working_dtype
@@ -64,6 +65,17 @@ class DaskRows(RowSource):
         options = {"block_rows": block_rows, "threads": threads}
         self._cluster = None if client is None else Cluster(self.array, client, self.dtype, **options)
         self._here: Shard | None = None
+
+    @property
+    def on_workers(self) -> bool:
+        """Whether the rows are held by the workers of a client, instead of this process."""
+        return self._cluster is not None
+
+    def beside(self, values: Any) -> Beside:
+        """Numbers of a Dask array, one for every row, to be held by the workers beside their rows."""
+        if not self.on_workers:
+            raise ValueError("there is no Dask client, so no worker could hold anything beside its rows.")
+        return Beside(values, self.array)
 
     def close(self) -> None:
         """Let the workers, or this process, forget the rows; the next pass would compute them again."""

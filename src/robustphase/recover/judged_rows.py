@@ -1,0 +1,99 @@
+"""Rows whose samples are weighed where they are: what is known of single samples is made anew in every pass, and kept nowhere.
+
+The likelihood of all samples is climbed with sums alone (:mod:`robustphase.recover.pilot`). Where the rows are held by others,
+so are the responses, and this source makes weights and densities of both, by the rule of a pilot, while a block is at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from robustphase.problem import Problem
+from robustphase.recover.pilot import problem_by
+from robustphase.recover.sample_rule import SampleRule
+from robustphase.rows.source import Array, Kernel, Parts, RowSource
+
+
+class Column(Enum):
+    """What is known of every sample: its response over the unit, the weight of its covariates, the density of bad ones there."""
+
+    RESPONSES = 0
+    WEIGHTS = 1
+    DENSITY = 2
+
+
+class Judged:
+    """A per-sample array of shape (m, 1) that exists only while a block is at hand.
+
+    Attributes
+    ----------
+    which : Column
+        What it holds.
+    shape : tuple of int
+        ``(m, 1)``.
+    total : ndarray of shape (1,)
+        Its sum, where somebody has summed it.
+    """
+
+    def __init__(self, which: Column, m: int, total: Array | None = None) -> None:
+        self.which, self.shape, self.total = which, (m, 1), total
+
+    def sum(self, axis: int) -> Array:
+        """The sum over the samples."""
+        assert axis == 0
+        assert self.total is not None
+        return self.total
+
+    def astype(self, dtype: Any, *, copy: bool = True) -> Judged:
+        """Itself: it is made in double precision."""
+        return self
+
+
+class JudgedRows(RowSource):
+    """Another source, with its responses beside it and a rule for both.
+
+    Values of single samples that a kernel returns stay where they are: a pass returns sums only.
+
+    Parameters
+    ----------
+    source : RowSource
+        Standard rows.
+    responses : Beside or ndarray of shape (m,)
+        What stands beside them.
+    rule : SampleRule
+        The rule.
+    """
+
+    def __init__(self, source: RowSource, responses: Any, rule: SampleRule) -> None:
+        self.source, self.responses, self.rule = source, responses, rule
+        self.shape, self.dtype = source.shape, source.dtype
+
+    def column(self, which: Column, total: Array | None = None) -> Any:
+        """A per-sample array for passes over these rows, and its sum if it is known."""
+        return Judged(which, self.shape[0], total)
+
+    def problem(self) -> Problem:
+        """All samples, as a problem that is solved with sums alone: one pass."""
+        weights = self.column(Column.WEIGHTS)
+        total = self.reduce(lambda block, w: Parts(sums=(w.sum(axis=0),)), (weights,)).sums[0]
+        known = (self.column(Column.RESPONSES), self.column(Column.WEIGHTS, total), self.column(Column.DENSITY))
+        return problem_by(self.rule, self, *known)
+
+    def _reduce(self, kernel: Kernel, per_row: Sequence[Any], pairing: int) -> Parts:
+        wanted = [values.which.value if isinstance(values, Judged) else -1 for values in per_row]
+        given = [values for values in per_row if not isinstance(values, Judged)]
+        rule = self.rule
+
+        def on_judged(block: Array, y: Array, *others: Array) -> Parts:
+            responses = y.reshape(-1, 1) / rule.unit
+            made = (responses, rule.row_weights(block), rule.bad_density(responses))
+            rest = iter(others)
+            parts = kernel(block, *(made[which] if which >= 0 else next(rest) for which in wanted))
+            return Parts(sums=parts.sums)
+
+        sums = self.source.reduce(on_judged, (self.responses, *given), pairing=pairing).sums
+        return Parts(sums, rows=(np.empty((0, 1)),))
