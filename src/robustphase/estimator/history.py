@@ -22,10 +22,10 @@ class Iteration(NamedTuple):
     Attributes
     ----------
     stage : str
-        What was done: "start", "selection", "finalists", "likelihood", "second opinion" (where other influences contradicted
-        the answer), "certificate" or "descent"; "check" behind many signals; "poisson", "variance" or "additive" for the law of
-        a detector; "amplitudes" behind an operator with columns of very different energies; "stopped" where a callback has
-        ended the fit.
+        What was done: "start", "selection", "finalists", "likelihood", "all samples" (where those before looked at some of very
+        many), "second opinion" (where other influences contradicted the answer), "certificate" or "descent"; "check" behind
+        many signals; "poisson", "variance" or "additive" for the law of a detector; "amplitudes" behind an operator with columns
+        of very different energies; "stopped" where a callback has ended the fit.
     moved : float
         How far the signal moved, relative to its norm.
     gradient_norm : float

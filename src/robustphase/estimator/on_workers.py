@@ -24,7 +24,7 @@ from robustphase.likelihood import NoiseModel
 from robustphase.population import distance
 from robustphase.problem import kept
 from robustphase.recover.judged_rows import Column, JudgedRows
-from robustphase.recover.pilot import pilot_rows, stopping
+from robustphase.recover.pilot import fits_in_memory, pilot_rows, stopping
 from robustphase.recover.sample_rule import SampleRule
 from robustphase.rows import DaskRows, RescaledRows, RowSource
 from robustphase.rows.passes import abs2, project_block
@@ -105,7 +105,9 @@ def fit_on_workers(estimator: Any, source: DaskRows, y: Any, level: float | str,
     assert chosen is not None
     pilot = clone(estimator).set_params(callback=None, verbose=False, random_state=estimator._seed)
     pilot._seed = estimator._seed
-    message, _ = pilot._fit(source.take(chosen), np.asarray(y[chosen].compute()), None, level, None, None)
+    # Too many rows to bring here are fitted where they are; the numbers of each stay few.
+    rows = source.take(chosen) if fits_in_memory(chosen, source) else source.array[chosen]
+    message, _ = pilot._fit(rows, np.asarray(y[chosen].compute()), None, level, None, None)
     if pilot._rule is None or not pilot.converged_ or not isinstance(pilot.noise_model_, NoiseModel):
         return None
     for record in pilot.history_:

@@ -28,6 +28,7 @@ NEXT = {
     "finalists": "likelihood",
     "likelihood": "certificate",
     "second opinion": "certificate",
+    "all samples": "certificate",
     "descent": "descent",
 }
 

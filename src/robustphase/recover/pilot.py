@@ -38,6 +38,9 @@ class PilotOptions:
     resolution: float = numeric(
         0.002, "the climb ends when its steps are shorter than this fraction of the standard error of the signal"
     )
+    most_bytes: int = budget(
+        1 << 28, "bytes of a copy of the pilot's rows, a quarter of a gibibyte; larger ones are not made"
+    )
     worth: float = budget(2.0, "samples over pilot samples from which on a pilot is worth its while")
 
 
@@ -53,12 +56,17 @@ def pilot_rows(m: int, n: int, seed: int) -> Array | None:
     return np.sort(np.random.default_rng((seed, m)).choice(m, size, replace=False))
 
 
+def fits_in_memory(chosen: Array, source: RowSource) -> bool:
+    """Whether the chosen rows may be copied."""
+    return chosen.size * source.shape[1] * source.dtype.itemsize <= PILOT.most_bytes
+
+
 def pilot_samples(samples: Samples, seed: int) -> Samples | None:
     """Some of the samples, in memory; None where a pilot does not serve."""
     if isinstance(samples.source, OperatorRows) or samples.responses.ndim != 1:
         return None
     chosen = pilot_rows(*samples.source.shape, seed)
-    if chosen is None:
+    if chosen is None or not fits_in_memory(chosen, samples.source):
         return None
     return samples._replace(
         source=MemoryRows(samples.source.take(chosen)),

@@ -115,9 +115,7 @@ class SampleRule(NamedTuple):
         residuals = responses - energies - state.backgrounds
         spreads = energies * (state.spreads / np.maximum(abs2(state.signals).sum(axis=0), _TINY))
         density = np.maximum(self.responses.at(responses), DENSITY.low_floor)
-        # The share of bad samples is the rule's; the law of the clean ones may be known better by now.
-        law = state.noise._replace(mixing=self.counted.mixing)
-        counted = e_step(residuals, spreads, density, weights, law).clean
+        counted = e_step(residuals, spreads, density, weights, self.counted).clean
         seen = e_step(residuals, spreads, self.bad_density(responses), weights, state.noise)
         return Judgement(counted, seen.clean, seen.weights)
 

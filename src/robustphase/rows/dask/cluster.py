@@ -21,6 +21,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import CancelledError
+from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
@@ -29,7 +30,18 @@ import numpy as np
 from robustphase.formatting import in_bytes
 from robustphase.rows.blocked import MIN_BYTES_PER_THREAD
 from robustphase.rows.dask.beside import Beside
-from robustphase.rows.dask.partition import Place, cuts_of, in_place, make_shard, partition, put, sweep_shard, take
+from robustphase.rows.dask.partition import (
+    Place,
+    called,
+    cuts_of,
+    in_place,
+    make_shard,
+    partition,
+    put,
+    remake_shard,
+    sweep_shard,
+    take,
+)
 from robustphase.rows.dask.preflight import check_workers
 from robustphase.rows.dask.serialise import serialise
 from robustphase.rows.dask.watch import Watch
@@ -81,6 +93,8 @@ class Part:
         Per-sample slices on the worker, by digest, the one used last at the end.
     beside : dict of str to distributed.Future
         What the worker holds beside its rows, by name.
+    lost : bool
+        Whether a worker that held it is gone.
     """
 
     def __init__(self, place: Place, shard: Any) -> None:
@@ -88,6 +102,7 @@ class Part:
         self.worker: str | None = place.worker
         self.kept: OrderedDict[bytes, tuple[Any, int]] = OrderedDict()
         self.beside: dict[str, Any] = {}
+        self.lost = False
 
     def keep_at_most(self, most: int) -> None:
         """Let go of the slices that were not used for longest."""
@@ -214,20 +229,20 @@ class Cluster:
             held = [chunks[cut.chunk] for cut in cuts]
             return self.client.submit(make_shard, held, *described, **options, **where, key=key)
         # One expression for each range and not for the whole array, which would be sent to the scheduler for every worker.
-        held = []
-        for start, stop in place.ranges:
-            indices = [cut.chunk for cut in cuts_of(self._edges, start, stop)]
-            if not indices:
-                continue
-            blocks = array.blocks[indices[0] : indices[-1] + 1]
-            if again:
-                # Under other names: what was asked for before may be waiting for a worker that never comes back.
-                manipulation = require("dask.graph_manipulation", extra="dask", purpose="fitting on a Dask cluster")
-                blocks = manipulation.clone(blocks)
-            delayed = blocks.to_delayed().ravel()
-            held += [delayed[index - indices[0]] for index in indices]
+        wanted = [[cut.chunk for cut in cuts_of(self._edges, start, stop)] for start, stop in place.ranges]
+        # Chunks without rows are no part of any cut.
+        ranges = [array.blocks[[*indices]] for indices in wanted if indices]
+        if again and not self._futures_in(ranges):
+            # As one task: what was asked for before, under its name, may be waiting for a worker that never comes back.
+            return self.client.submit(remake_shard, _recipe(ranges), *described, **options, **where, key=key)
+        held = [one for blocks in ranges for one in blocks.to_delayed().ravel()]
         make = dask.delayed(make_shard, pure=False)
         return self.client.compute(make(held, *described, **options, dask_key_name=key), **where)
+
+    def _futures_in(self, arrays: list[Any]) -> bool:
+        """Whether some of what the arrays are made of is on the workers already."""
+        distributed = require("distributed", extra="dask", purpose="fitting on a Dask cluster")
+        return any(distributed.futures_of(array) for array in arrays)
 
     def _await_shards(self) -> None:
         try:
@@ -391,13 +406,14 @@ class Cluster:
         known = part.beside.get(values.name)
         if known is None or known.status in ("lost", "cancelled", "error"):
             place = part.place if part.worker is None else part.place._replace(worker=part.worker)
-            part.beside[values.name] = self._build(place, values.array, again=known is not None)
+            part.beside[values.name] = self._build(place, values.array, again=part.lost or known is not None)
         return part.beside[values.name]
 
     async def _find_again(self, part: Part) -> None:
         """After a loss: forget what was sent, and have the shard made anew unless somebody who lives has it."""
         part.kept.clear()
         part.beside.clear()
+        part.lost = True
         alive = await self._watch.somebody()
         if part.shard.status == "finished":
             who_has = await self.client.who_has([part.shard])
@@ -409,6 +425,17 @@ class Cluster:
         usual, others = part.place.worker, sorted(alive)
         part.worker = usual if usual in alive else others[self.parts.index(part) % len(others)]
         part.shard = self._build(part.place._replace(worker=part.worker), self.array, again=True)
+
+
+def _recipe(arrays: list[Any]) -> bytes:
+    """How to make the chunks of some arrays, one after the other, without a scheduler."""
+    dask = require("dask", extra="dask", purpose="fitting on a Dask cluster")
+    local = require("dask.local", extra="dask", purpose="fitting on a Dask cluster")
+    made = []
+    for array in dask.optimize(*arrays):
+        keys = [key for (key,) in array.__dask_keys__()]
+        made.append(partial(local.get_sync, dict(array.__dask_graph__()), keys))
+    return serialise(partial(called, made))
 
 
 def combined(parts: list[Part], found: list[Parts], count: int, pairing: int) -> Parts:

@@ -12,7 +12,7 @@ that they are views; only pieces too small to be worth a block of their own are 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -247,6 +247,16 @@ def make_shard(
         pieces = merged(pieces)
     dtype = working_dtype(stored, "the Dask array")
     return Shard(pieces, dtype, owned=owned, threads=threads, block_rows=block_rows)
+
+
+def called(functions: Sequence[Callable[[], Sequence[Any]]]) -> list[Any]:
+    """What functions return, one after the other."""
+    return [value for function in functions for value in function()]
+
+
+def remake_shard(recipe: bytes, *described: Any, **options: Any) -> Shard:
+    """A shard of chunks that are made here, as a recipe says; see :func:`make_shard`."""
+    return make_shard(deserialise(recipe)(), *described, **options)
 
 
 def merged(pieces: Sequence[Array]) -> list[Array]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import pickle
+from collections.abc import Callable
 from functools import cache
 from threading import local
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from robustphase.rows.io.limits import require
-from robustphase.rows.source import Kernel, RowSource
+from robustphase.rows.source import RowSource
 
 
 class RowsElsewhere:
@@ -48,18 +49,18 @@ def _pickler() -> Any:
     return KernelPickler
 
 
-def serialise(kernel: Kernel) -> bytes:
-    """A kernel as bytes, for a process of our own that runs the same version of this library."""
+def serialise(function: Callable[..., Any]) -> bytes:
+    """A kernel, or a recipe of rows, as bytes, for a process of our own that runs the same version of this library."""
     with io.BytesIO() as file:
-        _pickler()(file, protocol=pickle.HIGHEST_PROTOCOL).dump(kernel)
+        _pickler()(file, protocol=pickle.HIGHEST_PROTOCOL).dump(function)
         return file.getvalue()
 
 
-def deserialise(data: bytes) -> Kernel:
-    """The kernel again. Only for bytes that :func:`serialise` made.
+def deserialise(data: bytes) -> Callable[..., Any]:
+    """The function again. Only for bytes that :func:`serialise` made.
 
     They come from no file, of which nothing is ever unpickled, but with a task of the same client, whose code Dask has unpickled
     already: whoever could forge them could run anything here.
     """
-    kernel: Kernel = pickle.loads(data)
-    return kernel
+    function: Callable[..., Any] = pickle.loads(data)
+    return function
