@@ -90,14 +90,14 @@ def test_rows_that_are_not_standard_are_standardised_where_they_are(client):
 def test_nothing_of_the_length_of_the_data_is_made_here(client):
     """Chunks that the workers make themselves, so that a per-sample array would be the largest thing here."""
 
-    def load(block_info=None, columns=5):
+    def load(block_info=None, rows=0, columns=5):
         place = block_info[None]["chunk-location"][0]
-        numbers = np.random.default_rng([place, columns]).standard_normal((20000, columns))
+        numbers = np.random.default_rng([place, columns]).standard_normal((rows, columns))
         return numbers if columns > 1 else numbers[:, 0]
 
-    def peak_of_a_fit(chunks):
-        A = da.map_blocks(load, chunks=((20000,) * chunks, (5,)), dtype=float)
-        y = (A @ np.ones(5)) ** 2 + da.map_blocks(load, columns=1, chunks=((20000,) * chunks,), dtype=float)
+    def peak_of_a_fit(chunk):
+        A = da.map_blocks(load, rows=chunk, chunks=((chunk,) * 5, (5,)), dtype=float)
+        y = (A @ np.ones(5)) ** 2 + da.map_blocks(load, rows=chunk, columns=1, chunks=((chunk,) * 5,), dtype=float)
         rows = DaskRows(A)
         # What is imported and cached by a first fit is not counted.
         rp.RobustPhaseRetrieval(0.1).fit(rows, y)
@@ -111,9 +111,9 @@ def test_nothing_of_the_length_of_the_data_is_made_here(client):
         assert rp.distance(model.signal_, np.ones(5)) < 0.02
         return peak
 
-    few, many = peak_of_a_fit(5), peak_of_a_fit(50)
-    # One number for each of 900,000 samples more would be 7.2 MB; the recipes of 45 chunks more are a few kB each.
-    assert many - few < 1.5e6
+    few, many = peak_of_a_fit(10_000), peak_of_a_fit(150_000)
+    # One byte for each of 700,000 samples more would be twice as much.
+    assert many - few < 3.5e5
 
 
 def test_a_worker_that_dies_changes_nothing(client):
