@@ -111,8 +111,8 @@ def test_nothing_of_the_length_of_the_data_is_made_here(client):
         assert rp.distance(model.signal_, np.ones(5)) < 0.02
         return peak
 
-    few, many = peak_of_a_fit(10_000), peak_of_a_fit(150_000)
-    # One byte for each of 700,000 samples more would be twice as much.
+    few, many = peak_of_a_fit(10_000), peak_of_a_fit(60_000)
+    # One number for each of 250,000 samples more would be six times as much.
     assert many - few < 3.5e5
 
 
