@@ -31,8 +31,9 @@ class ConsistencyOptions:
     )
     errors: float = empirical(8.0, "standard errors by which the mean residual of a range contradicts the inner ones")
     shift: float = empirical(
-        0.1,
-        "and scales of the noise: less, and at most a tenth of the range can be bad without being noticed one by one",
+        0.05,
+        "and scales of the noise, as far as the line carries them outwards: by as much may inner samples be off, of which a "
+        "twentieth can be bad without being noticed one by one",
     )
     fewest: int = derived(20, "fewer samples than this have no standard error to speak of (it is known to a sixth)")
     rounding: float = derived(
@@ -103,4 +104,6 @@ def _contradicts(energy: Array, residuals: Array, weights: Array, inner: Array, 
     mean, far = float(shares @ left), float(shares @ reach)
     fitted = filling[0] / mass**2 + 2 * far * filling[1] * inverse / mass + far**2 * filling[2] * inverse**2
     error = float(np.sqrt(shares**2 @ (left - mean) ** 2 + fitted))
-    return abs(mean) > max(CONSISTENCY.errors * error, CONSISTENCY.shift * scale)
+    # Inner samples may be off by as much without being noticed, and the line carries that outwards, where it grows.
+    carried = float(w @ np.abs(1 / mass + far * inverse * e))
+    return abs(mean) > max(CONSISTENCY.errors * error, CONSISTENCY.shift * carried * scale)

@@ -280,12 +280,15 @@ def _fit_with_evidence(
     tell_found(np.sqrt(problem.units) * fit.state.signals / run.size)
     weights, counted = _classified(problem, fitted, fit)
     doubts = contradictions(fitted, fit, weights)
-    heard = (doubts > 1) | faint(fitted, fit)
+    dim = faint(fitted, fit)
+    heard = (doubts > 1) | dim
+    first = fit
     if heard.any():
         fit = _heard_twice(problem, fit, weights, np.where(heard, doubts, np.nan), run)
         weights, _ = _classified(problem, fitted, fit)
     units = problem.units
-    sure = units.size == 1 and not heard.any() and not problem.groupings
+    # Under doubts that nothing better came of, the answer stands; another one is not what the densities were made for.
+    sure = units.size == 1 and fit is first and not dim.any() and not problem.groupings
     return Recovery(
         signals=np.sqrt(units) * fit.state.signals,
         initial_signals=np.sqrt(units) * initial,
