@@ -363,6 +363,14 @@ _ALL = (
         _pages("dask_overhead"),
         cores="alone",
     ),
+    Benchmark(
+        "dask_scale",
+        "What does the client of a cluster need for very many samples?",
+        5,
+        ("rows/*", "rows/dask", *SIGNAL),
+        _pages("dask_scale"),
+        cores="alone",
+    ),
     # What may go wrong: `make nightly`. They write no pages and end with code 1 if anything does.
     Benchmark(
         "fuzz_files",
