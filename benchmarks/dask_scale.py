@@ -121,7 +121,7 @@ def run(most: float = 1e7) -> None:
                 apart = float(np.linalg.norm(model.signal_ - here.signal_) / np.linalg.norm(here.signal_))
     text = "\n".join(
         (
-            f"{WORKERS} worker processes on {os.cpu_count()} cores; {BAD:.0%} of the responses are {FAR:g}, the noise is {NOISE}. "
+            f"{WORKERS} worker processes on {os.cpu_count()} cores; {BAD:.0%} of the responses are {FAR:g}, noise {NOISE}. "
             f"What travels is counted for all processes together, heartbeats included. The first answer is that of the same "
             f"samples in memory to {apart:.0e}.",
             "",
