@@ -73,6 +73,15 @@ def test_the_answer_is_that_of_the_same_samples_in_memory(kind, settings, client
     assert model.model_check_.severe is here.model_check_.severe
 
 
+def test_standard_errors_and_diagnostics_bring_here_what_they_need(client):
+    A, y = world_of("real")
+    rows, responses = there(A, y)
+    model, here = rp.RobustPhaseRetrieval(0.1).fit(rows, responses), rp.RobustPhaseRetrieval(0.1).fit(A, y)
+    assert_allclose(model.standard_errors(rows, responses), here.standard_errors(A, y), rtol=1e-6)
+    found = rp.report.FitDiagnostics.of(model, rows, responses)
+    assert_allclose(found.weights, here.weights_, atol=1e-6)
+
+
 def test_rows_that_are_not_standard_are_standardised_where_they_are(client):
     rng = np.random.default_rng(0)
     A, x = 0.7 * rng.standard_normal((M, N)) + 1.0, rng.standard_normal(N)

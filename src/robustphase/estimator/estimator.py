@@ -560,7 +560,9 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return weighted_sandwich(source, self.signal_, self._scores, self._slopes)
         assert isinstance(self.noise_model_, NoiseModel)
         fitted = FittedModel(self.signal_, self.residual_centre_, self.noise_model_)
-        return sandwich(source, responses, self._probabilities, self.residual_weights_, fitted)
+        # Those of a fit on workers come here now.
+        clean, weights = np.asarray(self._probabilities), np.asarray(self.residual_weights_)
+        return sandwich(source, responses, clean, weights, fitted)
 
     def _check_data(
         self,

@@ -260,8 +260,8 @@ class FitDiagnostics:
         return cls(
             signal=model.signal_,
             initial_signal=model.initial_signal_,
-            weights=model.weights_,
-            covariate_weights=model.covariate_weights_,
+            weights=np.asarray(model.weights_),
+            covariate_weights=np.asarray(model.covariate_weights_),
             responses=responses,
             predictions=predictions,
             squared_norms=figures.squared_norms,
