@@ -16,8 +16,10 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 import robustphase as rp
+from robustphase.constants import varied
 from robustphase.files import CheckpointError, DataError, checkpoint, checkpoint_needed, checkpointed, save_samples
 from robustphase.files.checkpoint import count_passes
+from robustphase.recover.pilot import PILOT
 from robustphase.rows import MemoryRows, open_rows_at, replay
 
 ANSWER = ("signal_", "initial_signal_", "weights_", "residual_weights_", "noise_mean_", "noise_scale_", "certificate_")
@@ -101,6 +103,16 @@ def test_every_way_to_fit_goes_on_to_the_same_answer(world, folder, settings):
     assert recalled == 25 * deaths
     assert_same(model, straight)
     assert not folder.exists()
+
+
+def test_a_fit_by_a_pilot_goes_on_to_the_same_answer(world, folder):
+    with varied(PILOT, fewest=200, per_unknown=20):
+        straight = fit(world, world.A)
+        assert "all samples" in [record.stage for record in straight.history_]
+        assert attempt(world, folder, lives=4) is None
+        model, recalled = attempt(world, folder)
+    assert recalled == 4
+    assert_same(model, straight)
 
 
 @pytest.mark.parametrize("kind", ["memory", "disk"])

@@ -12,6 +12,8 @@ from robustphase.rows import (
     MaskedRows,
     MemoryRows,
     Parts,
+    RealRows,
+    RescaledRows,
     ScaledRows,
     ShiftedRows,
     adjoint,
@@ -288,3 +290,16 @@ def test_a_kernel_in_bulk_sees_large_blocks_where_they_cost_no_memory(rng, dtype
     sizes.clear()
     MemoryRows(rows, threads=1, block_rows=5_000).reduce(InBulk(kernel), (values,))
     assert sizes == [5_000] * 4
+
+
+@pytest.mark.parametrize("block_rows", [None, 7])
+def test_single_rows_are_taken_as_a_pass_would_see_them(rng, block_rows):
+    A, hidden = rng.standard_normal((100, 3)), np.arange(100) % 10 == 0
+    chosen = np.sort(rng.choice(100, 20, replace=False))
+    source = MemoryRows(A, block_rows=block_rows)
+    np.testing.assert_array_equal(source.take(chosen), A[chosen])
+    assert source.passes == 1
+    seen = RescaledRows(MaskedRows(source, hidden), 2.0)
+    np.testing.assert_array_equal(seen.take(chosen), np.where(hidden[:, None], 0.0, A / 2)[chosen])
+    complex_rows = RealRows(MemoryRows(A + 0j, block_rows=block_rows))
+    np.testing.assert_array_equal(complex_rows.take(chosen), A[chosen])

@@ -62,9 +62,7 @@ class BlockedRows(RowSource):
     def read(self, start: int, stop: int) -> Array:
         """Rows ``start`` to ``stop`` (exclusive) as an array of :attr:`dtype`; the caller does not write to it."""
 
-    def take(self, indices: Array) -> Array:
-        """Rows of increasing ``indices``, read block by block."""
-        self._count_pass()
+    def _take(self, indices: Array) -> Array:
         taken, step = np.empty((indices.size, self.shape[1]), self.dtype), self._rows_per_block(1)
         for start in range(0, self.shape[0], step):
             low, high = np.searchsorted(indices, (start, start + step))

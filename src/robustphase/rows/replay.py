@@ -64,8 +64,8 @@ class ReplayedRows(RowSource):
         self.recalled = 0
         self._next = 0
 
-    def take(self, indices: Array) -> Array:
-        """Rows of increasing ``indices``, read anew: they would make a log much larger than sums do."""
+    def _take(self, indices: Array) -> Array:
+        # Read anew: they would make a log much larger than sums do.
         return self.source.take(indices)
 
     def _reduce(self, kernel: Kernel, per_row: Sequence[Array], pairing: int) -> Parts:

@@ -116,7 +116,11 @@ class RowSource(ABC):
         return parts
 
     def take(self, indices: Array) -> Array:
-        """Rows of increasing ``indices``, shape (k, n): at most one pass."""
+        """Rows of increasing ``indices``, shape (k, n): counted as one pass."""
+        self._count_pass()
+        return self._take(indices)
+
+    def _take(self, indices: Array) -> Array:
         raise NotImplementedError(f"{type(self).__name__} cannot tell single rows.")
 
     @abstractmethod

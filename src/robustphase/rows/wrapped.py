@@ -36,8 +36,7 @@ class WrappedRows(RowSource):
     def _change(self) -> Change:
         """How a block is changed; the function must not refer to the source."""
 
-    def take(self, indices: Array) -> Array:
-        """Rows of increasing ``indices``, changed."""
+    def _take(self, indices: Array) -> Array:
         block = self.source.take(indices)
         return self._change()(block, np.empty_like(block), *(need[indices] for need in self._needs))
 

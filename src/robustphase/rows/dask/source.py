@@ -83,8 +83,7 @@ class DaskRows(RowSource):
         if self._cluster is not None:
             self._cluster.close()
 
-    def take(self, indices: Array) -> Array:
-        """Rows of increasing ``indices``, from the chunks that hold them."""
+    def _take(self, indices: Array) -> Array:
         taken: Array = np.asarray(self.array[indices].compute())
         return taken.astype(self.dtype, copy=False)
 
