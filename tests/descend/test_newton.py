@@ -55,6 +55,20 @@ def test_a_complex_gauss_newton_step_solves_its_problem_up_to_the_phase(rng):
     assert_allclose(design @ found, design @ expected, atol=1e-7)
 
 
+@pytest.mark.parametrize("field", ["real", "complex"])
+def test_products_in_single_precision_lead_to_the_same_step(rng, field):
+    A, x = rng.standard_normal((500, 12)), rng.standard_normal((12, 3))
+    if field == "complex":
+        A, x = A + 1j * rng.standard_normal(A.shape), x + 1j * rng.standard_normal(x.shape)
+    s, residuals, weights = A @ x, rng.standard_normal((500, 3)), rng.random((500, 3))
+    here, there = (
+        gauss_newton_step(bare_problem(A, True), x, s, residuals, weights, most_inner=30, tol=1e-4, single=single)
+        for single in (False, True)
+    )
+    assert_allclose(there.signals, here.signals, atol=2e-4 * np.abs(here.signals).max())
+    assert_allclose(there.backgrounds, here.backgrounds, atol=1e-3 * np.abs(residuals).max())
+
+
 def test_roundings_of_single_precision_lead_no_step_along_the_phase(rng):
     A = rng.standard_normal((1200, 60))
     x = (rng.standard_normal(60) + 1j * rng.standard_normal(60))[:, None]
