@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.sparse.linalg import aslinearoperator
+from sklearn.exceptions import ConvergenceWarning
 
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.constants import varied
@@ -178,6 +181,22 @@ def test_signals_in_groups_get_the_answers_of_all_together():
         errors = [distance(x, truth, relative=True) for x, truth in zip(model.signal_, signals.T, strict=True)]
         assert max(errors) < 0.25
         assert np.median(errors) < 0.12
+
+
+def test_a_column_without_any_signal_changes_no_other():
+    """It never settles; the shares and laws of bad counts of the others are found all the same."""
+    rng = np.random.default_rng(5)
+    n, m, p = 8, 600, 10
+    A, X = rng.standard_normal((m, n)), 3 * rng.standard_normal((n, p))
+    Y = rng.poisson((A @ X) ** 2 + 5.0).astype(float)
+    Y[rng.random(Y.shape) < 0.05] *= 3
+    dead = np.rint(20 + 10 * np.abs(rng.standard_cauchy((m, 1))))
+    alone = RobustPhaseRetrieval(0.1, noise="poisson").fit(A, Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        beside = RobustPhaseRetrieval(0.1, noise="poisson").fit(A, np.hstack((Y, dead)))
+    for k in range(p):
+        assert distance(beside.signal_[k], alone.signal_[k], relative=True) < 1e-5, k
 
 
 def test_additive_noise_may_be_saturated_too():
