@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robustphase.constants import budget, numeric
-from robustphase.descend.newton import Step, gauss_newton_step, relative_lengths, shortened
+from robustphase.descend.newton import Inner, Step, gauss_newton_step, relative_lengths, shortened
 from robustphase.descend.objective import in_double
 from robustphase.likelihood.laws import Judged, Readings, means_of
 from robustphase.likelihood.poisson_law import PoissonLaw
@@ -259,7 +259,5 @@ def _exact_step(problem: Problem, point: _Point, effort: Effort) -> Step:
         point.projections,
         judged.residuals,
         judged.weights,
-        most_inner=effort.inner,
-        tol=LAW_FIT.inner_tol,
-        single=not in_double(point.backgrounds.size),
+        Inner(effort.inner, LAW_FIT.inner_tol, single=not in_double(point.backgrounds.size)),
     )

@@ -72,6 +72,24 @@ class Step(NamedTuple):
     backgrounds: Array
 
 
+class Inner(NamedTuple):
+    """Conjugate gradients inside a step.
+
+    Attributes
+    ----------
+    most : int
+        Most iterations, one pass each.
+    tol : float
+        Stop when the residual has fallen by this factor.
+    single : bool, default=False
+        Take the products in single precision. What they solve stays in that of the rows.
+    """
+
+    most: int
+    tol: float
+    single: bool = False
+
+
 def initial_damping(m: int, unknowns: int) -> float:
     """Factor of a population-Newton step: below one where samples are few and their moments far from the population's.
 
@@ -136,10 +154,7 @@ def gauss_newton_step(
     projections: Array,
     residuals: Array,
     weights: Array,
-    *,
-    most_inner: int,
-    tol: float,
-    single: bool = False,
+    inner: Inner,
 ) -> Step:
     """Gauss-Newton steps ``min Σ w (r − 2 Re(s̄ aᴴd) − β)²`` over d and β.
 
@@ -151,12 +166,8 @@ def gauss_newton_step(
         Where the signals are.
     projections, residuals, weights : ndarray of shape (m, k)
         ``A X``, ``y − |A X|² − b`` and the weights.
-    most_inner : int
-        Most iterations of conjugate gradients, one pass each.
-    tol : float
-        Stop them when the residual has fallen by this factor.
-    single : bool, default=False
-        Take the products of conjugate gradients in single precision. What they solve stays in that of the rows.
+    inner : Inner
+        How far conjugate gradients go.
     """
     source, fit_background = problem.source, problem.unknown_mean
     shares = weights / np.maximum(weights.sum(axis=0), _TINY)
@@ -202,10 +213,10 @@ def gauss_newton_step(
     direction, size = conditioned, np.vecdot(left.T, conditioned.T).real
     first = size
     # Squared lengths of the directions in the metric of the preconditioner, by which roundings of curvatures are known.
-    assumed, rounding = size, NEWTON.roundings * float(np.finfo(np.float32 if single else source.dtype).eps)
+    assumed, rounding = size, NEWTON.roundings * float(np.finfo(np.float32 if inner.single else source.dtype).eps)
     going = np.ones(k, bool)
-    curved = _Curvature(source, projections, shares, single=single)
-    for _ in range(most_inner):
+    curved = _Curvature(source, projections, shares, single=inner.single)
+    for _ in range(inner.most):
         image, changes = curved.times(direction)
         raised = changes if fit_background else 0.0
         image = _without_phase(signals, image - level * raised)
@@ -216,7 +227,7 @@ def gauss_newton_step(
         step, lowered, left = step + length * direction, lowered + length * raised, left - length * image
         conditioned = _without_phase(signals, precondition(left))
         new = np.where(going, np.vecdot(left.T, conditioned.T).real, 0.0)
-        if not (new > tol * tol * first).any():
+        if not (new > inner.tol**2 * first).any():
             break
         ratio = new / np.maximum(size, _TINY)
         direction, size, assumed = conditioned + ratio * direction, new, new + ratio**2 * assumed
