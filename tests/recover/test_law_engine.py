@@ -132,6 +132,14 @@ def test_half_of_the_readings_may_be_saturated():
         assert model.converged_
 
 
+def test_readings_at_the_ceiling_do_not_say_how_common_bad_ones_are():
+    """Nearly half of them there: the shortest range that holds half of the readings is next to nothing."""
+    world = make_camera(12, 1200, saturated=0.5, contamination=0.05, field="complex", design="phases", seed=4)
+    model = RobustPhaseRetrieval(0.1, noise_mean="unknown", saturation=4095).fit(world.A, world.y)
+    assert model.noise_model_.mixing < 0.06
+    np.testing.assert_allclose(model.noise_model_.shot, 2.3, rtol=0.15)
+
+
 def test_a_ceiling_may_differ_from_sample_to_sample():
     world = make_camera(15, 1500, contamination=0.0, attack="none", seed=4)
     ceiling = np.where(np.arange(1500) % 2, 4095.0, 1500.0)

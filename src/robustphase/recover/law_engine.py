@@ -520,7 +520,9 @@ def _fit_curve(problem: Problem, readings: Readings, answer: Answer, *, curved: 
         else np.stack((squared, 0 * squared, 0 * squared))
     )
     law: Law = VarianceLaw(noise, curve, answer.predictions)
-    floor = DENSITY.floor / np.array([response_unit(y) for y in problem.responses.T])
+    # The ceiling is no typical distance of readings, however many are there.
+    told = (readings.weights > 0) & ~_censored(readings) & np.ones_like(problem.responses, bool)
+    floor = DENSITY.floor / np.array([response_unit(y[at]) for y, at in zip(problem.responses.T, told.T, strict=True)])
     readings = readings._replace(bad=np.where(_censored(readings), readings.bad, np.maximum(readings.bad, floor)))
     return fit_law(problem, readings, law, answer.signals, answer.backgrounds)
 
