@@ -336,28 +336,55 @@ def _fit_counts_from(
     fitted = _with_classes(problem, readings, fit_law(problem, readings, law, signals, backgrounds))
     if backgrounds.size > 1:
         return fitted
-    return _told_by_doubts(problem, readings, *_looked_along(problem, readings, *fitted, seed), seed)
+    looked = _looked_along(problem, readings, *fitted, seed)
+    known = _Known(*looked, directions=int(looked[0] is not fitted[0]))
+    known = _sharpened(problem, readings, _told_by_doubts(problem, readings, known, seed), seed)
+    return known.fit, known.readings
 
 
-def _told_by_doubts(
-    problem: Problem, readings: Readings, fit: LawFit, known: Readings, seed: int
-) -> tuple[LawFit, Readings]:
+class _Known(NamedTuple):
+    """A fit of one column, the readings with what it knows of bad ones, and on how many directions that rests."""
+
+    fit: LawFit
+    readings: Readings
+    directions: int
+
+    @property
+    def worth(self) -> float:
+        """Log-likelihood, less what the unknowns of the directions gain by chance."""
+        gained = DIRECTION.gain * real_unknowns(self.fit.signals) * self.directions
+        return float(self.readings.weights.sum() * self.fit.merits[-1, 0]) - gained
+
+
+def _told_by_doubts(problem: Problem, readings: Readings, known: _Known, seed: int) -> _Known:
     """The fit, or one with bad counts that know their grip on the directions which the doubts show, where that is better."""
-    mass, unknowns = float(readings.weights.sum()), real_unknowns(fit.signals)
     for _ in range(GRIPS.rounds):
-        if not worth_learning(fit, readings):
+        if not worth_learning(known.fit, readings):
             break
-        best, gain = (fit, known), 0.0
+        best = known
         for count in GRIPS.directions:
-            orders = doubted_grips(problem, fit, known, count, seed=seed)
-            other, found = _with_classes(problem, readings, fit, orders)
-            gained = mass * (other.merits[-1, 0] - fit.merits[-1, 0]) - DIRECTION.gain * unknowns * count
-            if gained > gain:
-                best, gain = (other, found), gained
-        if gain <= 0:
+            orders = doubted_grips(problem, known.fit, known.readings, count, seed=seed)
+            other = _Known(*_with_classes(problem, readings, known.fit, orders), count)
+            best = max(best, other, key=lambda one: one.worth)
+        if best is known:
             break
-        fit, known = best
-    return fit, known
+        known = best
+    return known
+
+
+def _sharpened(problem: Problem, readings: Readings, known: _Known, seed: int) -> _Known:
+    """The fit with as many directions that explain the readings themselves, where they do so better.
+
+    Doubts know of the present classes, and lead to a sharp choice of bad samples slowly. The readings lead there at once, but
+    would also show choices that there are not: so they are asked only where the doubts have shown one.
+    """
+    for _ in range(GRIPS.rounds if known.directions else 0):
+        orders = doubted_grips(problem, known.fit, known.readings, known.directions, seed=seed, sharp=True)
+        other = _Known(*_with_classes(problem, readings, known.fit, orders), known.directions)
+        if other.worth <= known.worth:
+            break
+        known = other
+    return known
 
 
 def _looked_along(
