@@ -80,3 +80,16 @@ def test_columns_do_not_know_of_each_other():
     together = fit_law(problem, read, PoissonLaw(np.full(3, 0.05)), starts, np.full(3, 0.3))
     alone = fit_law(problem, read, PoissonLaw(np.array([0.05])), starts[:, [1]], np.array([0.3]))
     assert distance(together.signals[:, 1], alone.signals[:, 0], relative=True) < 1e-4
+
+
+def test_columns_that_have_ended_stay_where_they_ended():
+    A, y, x = counts(n=8, m=500)
+    problem, read = posed(A, y)
+    law = PoissonLaw(np.array([0.05]))
+    ended = fit_law(problem, read, law, x[:, None], np.array([0.3]))
+    starts = np.hstack((ended.signals, np.roll(x, 1)[:, None], np.roll(x, 3)[:, None]))
+    mixing = np.append(ended.law.mixing, (0.05, 0.05))
+    together = fit_law(problem, read, PoissonLaw(mixing), starts, np.append(ended.backgrounds, (0.3, 0.3)))
+    assert len(together.merits) > 5
+    assert_allclose(together.signals[:, 0], ended.signals[:, 0], rtol=1e-12)
+    assert_allclose(together.merits[:, 0], ended.merits[-1, 0], rtol=1e-12)

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 from robustphase.descend.candidate_steps import comparison_pass
 from robustphase.descend.newton import (
     NEWTON,
+    Inner,
     Moments,
     gauss_newton_step,
     initial_damping,
@@ -34,7 +35,7 @@ def test_a_gauss_newton_step_solves_the_weighted_least_squares_problem(rng, fit_
     A, x = rng.standard_normal((400, 8)), rng.standard_normal((8, 2))
     s = A @ x
     residuals, weights = rng.standard_normal((400, 2)), rng.random((400, 2))
-    step = gauss_newton_step(bare_problem(A, fit_background), x, s, residuals, weights, most_inner=60, tol=1e-13)
+    step = gauss_newton_step(bare_problem(A, fit_background), x, s, residuals, weights, Inner(60, 1e-13))
     for k in range(2):
         design = np.hstack((2 * s[:, [k]] * A, np.ones((400, 1 if fit_background else 0))))
         root = np.sqrt(weights[:, [k]])
@@ -47,7 +48,7 @@ def test_a_complex_gauss_newton_step_solves_its_problem_up_to_the_phase(rng):
     A = rng.standard_normal((600, 6)) + 1j * rng.standard_normal((600, 6))
     x = (rng.standard_normal(6) + 1j * rng.standard_normal(6))[:, None]
     s, residuals, weights = A @ x, rng.standard_normal((600, 1)), rng.random((600, 1)) + 0.1
-    step = gauss_newton_step(bare_problem(A, False), x, s, residuals, weights, most_inner=80, tol=1e-13)
+    step = gauss_newton_step(bare_problem(A, False), x, s, residuals, weights, Inner(80, 1e-13))
     design = 2 * np.hstack(((s.conj() * A).real, -(s.conj() * A).imag))
     root = np.sqrt(weights)
     expected = np.linalg.lstsq(root * design, root[:, 0] * residuals[:, 0], rcond=None)[0]
@@ -55,12 +56,26 @@ def test_a_complex_gauss_newton_step_solves_its_problem_up_to_the_phase(rng):
     assert_allclose(design @ found, design @ expected, atol=1e-7)
 
 
+@pytest.mark.parametrize("field", ["real", "complex"])
+def test_products_in_single_precision_lead_to_the_same_step(rng, field):
+    A, x = rng.standard_normal((500, 12)), rng.standard_normal((12, 3))
+    if field == "complex":
+        A, x = A + 1j * rng.standard_normal(A.shape), x + 1j * rng.standard_normal(x.shape)
+    s, residuals, weights = A @ x, rng.standard_normal((500, 3)), rng.random((500, 3))
+    here, there = (
+        gauss_newton_step(bare_problem(A, True), x, s, residuals, weights, Inner(30, 1e-4, single=single))
+        for single in (False, True)
+    )
+    assert_allclose(there.signals, here.signals, atol=2e-4 * np.abs(here.signals).max())
+    assert_allclose(there.backgrounds, here.backgrounds, atol=1e-3 * np.abs(residuals).max())
+
+
 def test_roundings_of_single_precision_lead_no_step_along_the_phase(rng):
     A = rng.standard_normal((1200, 60))
     x = (rng.standard_normal(60) + 1j * rng.standard_normal(60))[:, None]
     s, residuals, weights = A @ x, rng.standard_normal((1200, 1)), rng.random((1200, 1)) + 0.1
     steps = [
-        gauss_newton_step(bare_problem(rows, False), x, s, residuals, weights, most_inner=200, tol=1e-9).signals
+        gauss_newton_step(bare_problem(rows, False), x, s, residuals, weights, Inner(200, 1e-9)).signals
         for rows in (A, A.astype(np.float32))
     ]
     assert np.linalg.norm(steps[1] - steps[0]) < 1e-3 * np.linalg.norm(steps[0])
@@ -69,7 +84,7 @@ def test_roundings_of_single_precision_lead_no_step_along_the_phase(rng):
 def test_samples_without_weight_ask_for_no_step(rng):
     A, x = rng.standard_normal((60, 4)), rng.standard_normal((4, 1))
     residuals, weights = rng.standard_normal((60, 1)), np.zeros((60, 1))
-    step = gauss_newton_step(bare_problem(A, True), x, A @ x, residuals, weights, most_inner=10, tol=1e-6)
+    step = gauss_newton_step(bare_problem(A, True), x, A @ x, residuals, weights, Inner(10, 1e-6))
     assert_allclose(step.signals, 0)
     assert_allclose(step.backgrounds, 0)
 

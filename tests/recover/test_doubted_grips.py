@@ -66,6 +66,20 @@ def test_an_attack_on_gradients_loses_by_what_the_doubts_show():
     assert np.median(learned) < 0.9 * np.median(without)
 
 
+@pytest.mark.parametrize("attack", ["gradient_push", "mimic"])
+def test_samples_chosen_by_their_grip_elsewhere_are_told_by_it(attack):
+    """Both look at a signal far from the truth, at 0.3 of it or at its opposite, which the doubts alone do not show."""
+    found = []
+    for seed in range(4):
+        world = make_counts(20, 2500, mean_count=1.0, contamination=0.1, attack=attack, seed=seed)
+        problem, readings, fit = judged_at_the_truth(world)
+        odds = [doubted_grips(problem, fit, readings, 1, sharp=sharp)[:, 0] for sharp in (True, False)]
+        found.append([world.touched[np.argsort(-one)[: world.touched.sum()]].mean() for one in odds])
+    sharp, soft = np.median(found, axis=0)
+    assert sharp > 0.8
+    assert sharp > soft + 0.1
+
+
 def test_no_more_directions_are_sought_than_there_are_unknowns():
     for n in (1, 2):
         world = make_counts(n, 400, contamination=0.1, attack="huge", seed=n)

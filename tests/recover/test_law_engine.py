@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.sparse.linalg import aslinearoperator
+from sklearn.exceptions import ConvergenceWarning
 
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.constants import varied
@@ -129,6 +132,14 @@ def test_half_of_the_readings_may_be_saturated():
         assert model.converged_
 
 
+def test_readings_at_the_ceiling_do_not_say_how_common_bad_ones_are():
+    """Nearly half of them there: the shortest range that holds half of the readings is next to nothing."""
+    world = make_camera(12, 1200, saturated=0.5, contamination=0.05, field="complex", design="phases", seed=4)
+    model = RobustPhaseRetrieval(0.1, noise_mean="unknown", saturation=4095).fit(world.A, world.y)
+    assert model.noise_model_.mixing < 0.06
+    np.testing.assert_allclose(model.noise_model_.shot, 2.3, rtol=0.15)
+
+
 def test_a_ceiling_may_differ_from_sample_to_sample():
     world = make_camera(15, 1500, contamination=0.0, attack="none", seed=4)
     ceiling = np.where(np.arange(1500) % 2, 4095.0, 1500.0)
@@ -178,6 +189,22 @@ def test_signals_in_groups_get_the_answers_of_all_together():
         errors = [distance(x, truth, relative=True) for x, truth in zip(model.signal_, signals.T, strict=True)]
         assert max(errors) < 0.25
         assert np.median(errors) < 0.12
+
+
+def test_a_column_without_any_signal_changes_no_other():
+    """It never settles; the shares and laws of bad counts of the others are found all the same."""
+    rng = np.random.default_rng(5)
+    n, m, p = 8, 600, 10
+    A, X = rng.standard_normal((m, n)), 3 * rng.standard_normal((n, p))
+    Y = rng.poisson((A @ X) ** 2 + 5.0).astype(float)
+    Y[rng.random(Y.shape) < 0.05] *= 3
+    dead = np.rint(20 + 10 * np.abs(rng.standard_cauchy((m, 1))))
+    alone = RobustPhaseRetrieval(0.1, noise="poisson").fit(A, Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        beside = RobustPhaseRetrieval(0.1, noise="poisson").fit(A, np.hstack((Y, dead)))
+    for k in range(p):
+        assert distance(beside.signal_[k], alone.signal_[k], relative=True) < 1e-5, k
 
 
 def test_additive_noise_may_be_saturated_too():

@@ -22,6 +22,7 @@ from robustphase.constants import budget, derived, empirical, numeric
 from robustphase.descend.acceleration import Anderson
 from robustphase.descend.newton import (
     NEWTON,
+    Inner,
     Step,
     gauss_newton_step,
     initial_damping,
@@ -379,8 +380,7 @@ def _exact_step(problem: Problem, state: State, projections: Array, tol: float) 
         projections,
         residuals,
         seen.weights * problem.weights,
-        most_inner=FIT.inner,
-        tol=tol,
+        Inner(FIT.inner, tol),
     )
 
 

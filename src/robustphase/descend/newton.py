@@ -22,9 +22,9 @@ import numpy as np
 from robustphase.constants import derived, numeric
 from robustphase.population.real_rows import JointMoments, PairedCurvature
 from robustphase.problem import Problem
-from robustphase.rows import RowSource, adjoint, sweep
-from robustphase.rows.passes import abs2
-from robustphase.rows.source import Array
+from robustphase.rows import RowSource, adjoint
+from robustphase.rows.passes import abs2, adjoint_block, in_single_precision, in_slices, in_type_of, multiply_block
+from robustphase.rows.source import Array, Parts
 
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -70,6 +70,24 @@ class Step(NamedTuple):
 
     signals: Array
     backgrounds: Array
+
+
+class Inner(NamedTuple):
+    """Conjugate gradients inside a step.
+
+    Attributes
+    ----------
+    most : int
+        Most iterations, one pass each.
+    tol : float
+        Stop when the residual has fallen by this factor.
+    single : bool, default=False
+        Take the products in single precision. What they solve stays in that of the rows.
+    """
+
+    most: int
+    tol: float
+    single: bool = False
 
 
 def initial_damping(m: int, unknowns: int) -> float:
@@ -136,9 +154,7 @@ def gauss_newton_step(
     projections: Array,
     residuals: Array,
     weights: Array,
-    *,
-    most_inner: int,
-    tol: float,
+    inner: Inner,
 ) -> Step:
     """Gauss-Newton steps ``min Σ w (r − 2 Re(s̄ aᴴd) − β)²`` over d and β.
 
@@ -150,10 +166,8 @@ def gauss_newton_step(
         Where the signals are.
     projections, residuals, weights : ndarray of shape (m, k)
         ``A X``, ``y − |A X|² − b`` and the weights.
-    most_inner : int
-        Most iterations of conjugate gradients, one pass each.
-    tol : float
-        Stop them when the residual has fallen by this factor.
+    inner : Inner
+        How far conjugate gradients go.
     """
     source, fit_background = problem.source, problem.unknown_mean
     shares = weights / np.maximum(weights.sum(axis=0), _TINY)
@@ -199,11 +213,12 @@ def gauss_newton_step(
     direction, size = conditioned, np.vecdot(left.T, conditioned.T).real
     first = size
     # Squared lengths of the directions in the metric of the preconditioner, by which roundings of curvatures are known.
-    assumed, rounding = size, NEWTON.roundings * float(np.finfo(source.dtype).eps)
+    assumed, rounding = size, NEWTON.roundings * float(np.finfo(np.float32 if inner.single else source.dtype).eps)
     going = np.ones(k, bool)
-    for _ in range(most_inner):
-        image, changes = _curvature_times(source, direction, projections, scaled)
-        raised = (shares * changes).sum(axis=0) if fit_background else 0.0
+    curved = _Curvature(source, projections, shares, single=inner.single)
+    for _ in range(inner.most):
+        image, changes = curved.times(direction)
+        raised = changes if fit_background else 0.0
         image = _without_phase(signals, image - level * raised)
         curvature = np.vecdot(direction.T, image.T).real
         # Samples without any weight have no curvature, and nothing to say; nor have roundings.
@@ -212,7 +227,7 @@ def gauss_newton_step(
         step, lowered, left = step + length * direction, lowered + length * raised, left - length * image
         conditioned = _without_phase(signals, precondition(left))
         new = np.where(going, np.vecdot(left.T, conditioned.T).real, 0.0)
-        if not (new > tol * tol * first).any():
+        if not (new > inner.tol**2 * first).any():
             break
         ratio = new / np.maximum(size, _TINY)
         direction, size, assumed = conditioned + ratio * direction, new, new + ratio**2 * assumed
@@ -240,12 +255,33 @@ def shortened(steps: Array, signals: Array) -> Array:
     return cut
 
 
-def _curvature_times(source: RowSource, vectors: Array, projections: Array, scaled: Array) -> tuple[Array, Array]:
-    """``2 Σ w s q a`` with ``q = 2 Re(s̄ aᴴv)`` the change of the prediction along v; and q. One pass."""
-    done = sweep(source, vectors, lambda t, s, ws: 2 * ws * _change(s, t), (projections, scaled))
-    return done.total, _change(projections, done.projections)
+class _Curvature:
+    """Curvature of weighted squares with the weights w, which add up to one: ``v ↦ 4 Σ w Re(s̄ aᴴv) s a``."""
+
+    def __init__(self, source: RowSource, projections: Array, shares: Array, *, single: bool) -> None:
+        self._source, self._single = source, single
+        kind = np.complex64 if np.iscomplexobj(projections) else np.float32
+        self._projections = projections.astype(kind) if single else projections
+        self._shares = shares.astype(np.float32) if single else shares
+
+    def times(self, vectors: Array) -> tuple[Array, Array]:
+        """The curvature times vectors (n, k); and the mean change of the predictions along them, (k,). One pass."""
+        if self._single:
+            vectors = vectors.astype(self._projections.dtype)
+
+        def kernel(block: Array, s: Array, w: Array) -> Parts:
+            block = in_single_precision(block) if self._single else block
+            change = w * _change(s, multiply_block(block, in_type_of(block, vectors)))
+            return Parts(sums=(adjoint_block(block, change * s), change.sum(axis=0)))
+
+        parts = self._source.reduce(in_slices(kernel, vectors.shape[1]), (self._projections, self._shares))
+        return 2 * parts.sums[0], parts.sums[1]
 
 
 def _change(projections: Array, along: Array) -> Array:
-    change: Array = 2 * (projections.conj() * along).real
+    """``2 Re(s̄ t)``: the change of a squared projection s along t."""
+    change: Array = projections.real * along.real
+    if np.iscomplexobj(along):
+        change += projections.imag * along.imag
+    change *= 2
     return change

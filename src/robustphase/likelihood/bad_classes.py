@@ -87,10 +87,8 @@ def bad_classes(responses: Array, marginal: Array, doubts: Array, weights: Array
         d = doubts[:, column] * w
         share = d.sum() / max(float(w.sum()), _TINY)
         shares = classes_of(orders[:, column], w)
-        for one in range(shares.max() + 1):
-            at = shares == one
-            found = d[at].sum() / max(float(w[at].sum()), _TINY)
-            prone[at, column] = found / max(share, _TINY)
+        found = np.bincount(shares, d) / np.maximum(np.bincount(shares, w), _TINY)
+        prone[:, column] = (found / max(share, _TINY))[shares]
         laws = shares // CLASSES.joined
         for one in range(laws.max() + 1):
             at = laws == one

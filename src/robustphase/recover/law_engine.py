@@ -25,13 +25,13 @@ from robustphase.descend.candidate_steps import distinct_signals
 from robustphase.descend.law_fit import Effort, Law, LawFit, fit_law
 from robustphase.descend.newton import relative_lengths
 from robustphase.initialise.law_start import law_start, shared_law_start
-from robustphase.likelihood.bad_classes import bad_classes
+from robustphase.likelihood.bad_classes import BadClasses, bad_classes
 from robustphase.likelihood.bad_responses import DENSITY, censored_law, marginal_law
 from robustphase.likelihood.laws import CurvedNoise, Readings
 from robustphase.likelihood.noise_model import NOISE, NoiseModel
 from robustphase.likelihood.poisson_law import PoissonLaw
 from robustphase.likelihood.variance_law import VarianceLaw
-from robustphase.problem import Problem, kept, real_unknowns, response_unit
+from robustphase.problem import Problem, kept, put_columns, real_unknowns, response_unit
 from robustphase.recover.doubted_grips import GRIPS, doubted_grips, worth_learning
 from robustphase.recover.doubtful_direction import (
     DIRECTION,
@@ -71,6 +71,7 @@ class LawEngineOptions:
     numbers: int = budget(1 << 23, "numbers in an array of samples times signals: more signals are fitted in groups")
     rounds: int = budget(12, "rounds in which signals, and shares and laws of bad counts, are fitted in turn")
     steady: float = numeric(1e-3, "relative change of a signal between two of them at which they are over")
+    close: float = numeric(1e-5, "relative step at which a signal is close enough for the next of these rounds")
     apart: float = derived(0.1, "relative distance below which two candidates are the same")
     broad_columns: int = budget(8, "most signals that all get candidates of their own")
 
@@ -335,28 +336,55 @@ def _fit_counts_from(
     fitted = _with_classes(problem, readings, fit_law(problem, readings, law, signals, backgrounds))
     if backgrounds.size > 1:
         return fitted
-    return _told_by_doubts(problem, readings, *_looked_along(problem, readings, *fitted, seed), seed)
+    looked = _looked_along(problem, readings, *fitted, seed)
+    known = _Known(*looked, directions=int(looked[0] is not fitted[0]))
+    known = _sharpened(problem, readings, _told_by_doubts(problem, readings, known, seed), seed)
+    return known.fit, known.readings
 
 
-def _told_by_doubts(
-    problem: Problem, readings: Readings, fit: LawFit, known: Readings, seed: int
-) -> tuple[LawFit, Readings]:
+class _Known(NamedTuple):
+    """A fit of one column, the readings with what it knows of bad ones, and on how many directions that rests."""
+
+    fit: LawFit
+    readings: Readings
+    directions: int
+
+    @property
+    def worth(self) -> float:
+        """Log-likelihood, less what the unknowns of the directions gain by chance."""
+        gained = DIRECTION.gain * real_unknowns(self.fit.signals) * self.directions
+        return float(self.readings.weights.sum() * self.fit.merits[-1, 0]) - gained
+
+
+def _told_by_doubts(problem: Problem, readings: Readings, known: _Known, seed: int) -> _Known:
     """The fit, or one with bad counts that know their grip on the directions which the doubts show, where that is better."""
-    mass, unknowns = float(readings.weights.sum()), real_unknowns(fit.signals)
     for _ in range(GRIPS.rounds):
-        if not worth_learning(fit, readings):
+        if not worth_learning(known.fit, readings):
             break
-        best, gain = (fit, known), 0.0
+        best = known
         for count in GRIPS.directions:
-            orders = doubted_grips(problem, fit, known, count, seed=seed)
-            other, found = _with_classes(problem, readings, fit, orders)
-            gained = mass * (other.merits[-1, 0] - fit.merits[-1, 0]) - DIRECTION.gain * unknowns * count
-            if gained > gain:
-                best, gain = (other, found), gained
-        if gain <= 0:
+            orders = doubted_grips(problem, known.fit, known.readings, count, seed=seed)
+            other = _Known(*_with_classes(problem, readings, known.fit, orders), count)
+            best = max(best, other, key=lambda one: one.worth)
+        if best is known:
             break
-        fit, known = best
-    return fit, known
+        known = best
+    return known
+
+
+def _sharpened(problem: Problem, readings: Readings, known: _Known, seed: int) -> _Known:
+    """The fit with as many directions that explain the readings themselves, where they do so better.
+
+    Doubts know of the present classes, and lead to a sharp choice of bad samples slowly. The readings lead there at once, but
+    would also show choices that there are not: so they are asked only where the doubts have shown one.
+    """
+    for _ in range(GRIPS.rounds if known.directions else 0):
+        orders = doubted_grips(problem, known.fit, known.readings, known.directions, seed=seed, sharp=True)
+        other = _Known(*_with_classes(problem, readings, known.fit, orders), known.directions)
+        if other.worth <= known.worth:
+            break
+        known = other
+    return known
 
 
 def _looked_along(
@@ -378,25 +406,33 @@ def _with_classes(
 ) -> tuple[LawFit, Readings]:
     """The fit with bad counts whose share and law depend on some order of the samples, both found in turn.
 
-    Without an order it is that of the energies.
+    Without an order it is that of the energies. A column is over when it is steady, whatever the others do.
     """
-    marginal = readings.bad
     steps, inner, _ = LAW_ENGINE.halving[-1]
+    effort = Effort(steps, inner, LAW_ENGINE.close)
+    classes = BadClasses(np.broadcast_to(readings.bad, fit.means.shape), np.ones_like(fit.means))
+    going = np.arange(fit.backgrounds.size)
     for _ in range(LAW_ENGINE.rounds):
-        order = abs2(fit.projections) if orders is None else orders
-        last, readings = fit, _classified(readings, marginal, fit, order)
-        fit = fit_law(problem, readings, fit.law, fit.signals, fit.backgrounds, Effort(steps, inner))
-        if (relative_lengths(fit.signals - last.signals, fit.signals) < LAW_ENGINE.steady).all():
+        last, read = fit.only(going), readings.only(going)
+        order = abs2(last.projections) if orders is None else orders
+        found = _classified(read, last, order)
+        read = read._replace(bad=found.law, prone=found.prone)
+        some = fit_law(problem.only(going), read, last.law, last.signals, last.backgrounds, effort)
+        fit, classes = fit.put(some, going), put_columns(classes, found, going)
+        going = going[relative_lengths(some.signals - last.signals, some.signals) >= LAW_ENGINE.steady]
+        if not going.size:
             break
-    return fit_law(problem, readings, fit.law, fit.signals, fit.backgrounds), readings
+    known = readings._replace(bad=classes.law, prone=classes.prone)
+    return fit_law(problem, known, fit.law, fit.signals, fit.backgrounds), known
 
 
-def _classified(readings: Readings, marginal: Array, fit: LawFit, orders: Array) -> Readings:
-    """The readings with what a fit says of bad ones in each class of samples that are alike in some order."""
-    law, prone = bad_classes(readings.responses, marginal, 1 - fit.judged.clean, readings.weights, orders)
+def _classified(readings: Readings, fit: LawFit, orders: Array) -> BadClasses:
+    """What a fit says of bad readings in each class of samples that are alike in some order."""
+    marginal = readings.bad
+    found = bad_classes(readings.responses, marginal, 1 - fit.judged.clean, readings.weights, orders)
     if readings.censored is not None:
-        law = np.where(readings.censored, marginal, law)
-    return readings._replace(bad=law, prone=prone)
+        found = found._replace(law=np.where(readings.censored, marginal, found.law))
+    return found
 
 
 def _better_start(problem: Problem, readings: Readings, answer: Answer, seed: int) -> tuple[Array, Array]:
@@ -511,7 +547,9 @@ def _fit_curve(problem: Problem, readings: Readings, answer: Answer, *, curved: 
         else np.stack((squared, 0 * squared, 0 * squared))
     )
     law: Law = VarianceLaw(noise, curve, answer.predictions)
-    floor = DENSITY.floor / np.array([response_unit(y) for y in problem.responses.T])
+    # The ceiling is no typical distance of readings, however many are there.
+    told = (readings.weights > 0) & ~_censored(readings) & np.ones_like(problem.responses, bool)
+    floor = DENSITY.floor / np.array([response_unit(y[at]) for y, at in zip(problem.responses.T, told.T, strict=True)])
     readings = readings._replace(bad=np.where(_censored(readings), readings.bad, np.maximum(readings.bad, floor)))
     return fit_law(problem, readings, law, answer.signals, answer.backgrounds)
 

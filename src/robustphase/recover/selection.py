@@ -16,7 +16,7 @@ import numpy as np
 from robustphase.constants import budget, empirical, numeric
 from robustphase.descend.acceleration import Aitken
 from robustphase.descend.candidate_steps import Advance, Evaluation, advance, at_rest, distinct_signals, evaluate, weigh
-from robustphase.descend.newton import gauss_newton_step, relative_lengths, shortened
+from robustphase.descend.newton import Inner, gauss_newton_step, relative_lengths, shortened
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
 from robustphase.problem import Candidates, Problem
@@ -125,7 +125,7 @@ def _refine(problem: Problem, finalists: Candidates) -> tuple[Array, Array, Eval
     seen = evaluate(problem, signals, backgrounds)
     for count in range(1, SELECTION.most_refinements + 1):
         step = gauss_newton_step(
-            problem, signals, seen.projections, seen.residuals, seen.weights, most_inner=SELECTION.inner, tol=0.1
+            problem, signals, seen.projections, seen.residuals, seen.weights, Inner(SELECTION.inner, 0.1)
         )
         aitken = aitken.after(step.signals)
         longer = shortened(aitken.factors * step.signals, signals)
