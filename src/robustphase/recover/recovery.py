@@ -131,11 +131,12 @@ _PER_SIGNAL = tuple(
 
 
 class History:
-    """Collects the stages."""
+    """Collects the stages, and remembers whether a second opinion has overruled an answer."""
 
     def __init__(self, samples: Samples) -> None:
         self._source, self._since = samples.source, perf_counter()
         self.stages: list[Stage] = []
+        self.overruled = False
 
     def note(
         self, stage: str, candidates: int, score: float = np.nan, moved: float = np.nan, scale: float = np.nan

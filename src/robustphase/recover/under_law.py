@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robustphase.constants import derived
+from robustphase.constants import derived, empirical
+from robustphase.descend.newton import relative_lengths
 from robustphase.initialise.screening import plausible_rows
 from robustphase.likelihood import NoiseModel
 from robustphase.problem import Problem, kept
@@ -29,6 +30,18 @@ class CensoringOptions:
 
 
 CENSORING = CensoringOptions()
+
+
+@dataclass(frozen=True)
+class UnderLawOptions:
+    """Constants of the answer under a law."""
+
+    sharpened: float = empirical(
+        0.3, "relative move beyond which a law of the noise has not sharpened an elected answer but left it"
+    )
+
+
+UNDER_LAW = UnderLawOptions()
 
 
 def without_censored(samples: Samples, detector: Detector | None) -> Samples:
@@ -70,6 +83,13 @@ def under_law(problem: Problem, found: Recovery, detector: Detector, run: Run) -
     shared = groups_under_law(weighted, lawful, detector)
     if shared.bad:
         lawful = lawful_again(shared.applied_to(weighted), lawful, answer, detector, seed=run.seed)
+    if (
+        run.history.overruled
+        and relative_lengths(lawful.signals - found.signals, found.signals).max() > UNDER_LAW.sharpened
+    ):
+        # Samples rewritten where predictions are large look like noise that grows with them. Whoever was elected against the
+        # likelihood of all samples may be sharpened by a law of the noise, but not replaced.
+        return found
     clean = np.clip(lawful.clean, 0.0, 1.0)
     run.history.note(lawful.noise.kind, found.converged.size, scale=float(lawful.noise.scales[0]))
     return replace(
