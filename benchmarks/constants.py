@@ -44,6 +44,7 @@ STAGES = (
     "initialise.screening.SCREENING",
     "initialise.block_davidson.SEARCH",
     "initialise.rank_spectra.SPECTRA",
+    "initialise.hidden_directions.HIDDEN",
     "initialise.norm_grid.NORMS",
     "initialise.start.START",
     "descend.newton.NEWTON",
@@ -60,6 +61,7 @@ STAGES = (
     "recover.second_opinion.OPINION",
     "recover.certificate.CERTIFICATE",
     "recover.under_law.CENSORING",
+    "recover.under_law.UNDER_LAW",
     "recover.engine.ENGINE",
 )
 #: n, m, complex; contamination as done and as told; scale of the noise over the mean response; noise law.

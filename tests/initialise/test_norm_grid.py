@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from robustphase.initialise.norm_grid import NORMS, profile_full_norms, profile_norms
+from robustphase.initialise.norm_grid import NORMS, profile_full_norms, profile_norms, with_long_norms
 from robustphase.simulate import make_world
 
 FLOOR = 0.3
@@ -70,3 +70,11 @@ def test_samples_without_weight_have_no_say(problem_of):
     )
     for name in here._fields:
         assert_allclose(getattr(here, name), getattr(there, name), err_msg=name)
+
+
+def test_long_norms_do_not_ask_the_likelihood(problem_of):
+    world = make_world(10, 1000, contamination=0.2, attack="erase", seed=0)
+    directions = np.linalg.qr(np.random.default_rng(0).standard_normal((10, 3)))[0]
+    long = with_long_norms(problem_of(world, level=0.2, floor=FLOOR), directions)
+    assert_allclose(squared_norms(long), np.repeat(NORMS.long, 3))
+    assert_allclose(long.signals[:, 0] / np.sqrt(NORMS.long[0]), directions[:, 0])

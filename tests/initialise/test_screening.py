@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from robustphase.initialise.screening import (
     largest_energy,
     length_kurtosis,
+    match_lengths,
     match_normal,
     ordinary_lengths,
     plausible_rows,
@@ -104,3 +106,19 @@ def test_what_was_weighed_down_can_be_asked_about_other_rows(rng, turned):
         again *= one.factors_of(projections.imag if one.imaginary else projections.real)
     assert down
     np.testing.assert_allclose(again, weights, rtol=1e-12)
+
+
+@pytest.mark.parametrize("is_complex", [False, True])
+def test_rows_of_a_length_that_is_too_frequent_lose_weight(rng, is_complex):
+    A = rng.standard_normal((4000, 50))
+    if is_complex:
+        A = (A + 1j * rng.standard_normal((4000, 50))) / np.sqrt(2)
+    clean = match_lengths(MemoryRows(A), np.ones(4000))
+    assert clean.mean() > 0.98
+    # A fifth of the rows, two standard deviations shorter: none of them is impossible.
+    A[:800] *= 1 - 2 / np.sqrt(2 * 50 * (2 if is_complex else 1))
+    weights = match_lengths(MemoryRows(A), np.ones(4000))
+    assert weights[:800].mean() < 0.6
+    assert weights[800:].mean() > 0.85
+    # Rows without weight do not count.
+    assert_array_equal(match_lengths(MemoryRows(A), np.zeros(4000)), np.zeros(4000))

@@ -10,10 +10,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.constants import varied
+from robustphase.initialise import start
+from robustphase.initialise.block_davidson import candidate_directions
 from robustphase.problem import build_problem
 from robustphase.recover import contradiction, second_opinion
 from robustphase.recover.contradiction import CONTRADICTION, asked_of, far, near, shortest_half
-from robustphase.recover.second_opinion import OPINION, Rules, best_half, crowded, elected
+from robustphase.recover.second_opinion import OPINION, Rules, best_half, crowded, elected, expected_shares
+from robustphase.recover.under_law import UNDER_LAW
 from robustphase.rows import MemoryRows
 from robustphase.simulate import ParametricAttack, elliptical, make_world
 
@@ -203,6 +206,73 @@ def test_a_short_signal_that_ties_with_the_truth_does_not_win():
         with varied(OPINION, clear=np.inf):
             deceived = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
         assert distance(deceived.signal_, world.truth) > 0.9, f"seed {seed}"
+
+
+#: Found by a search: the samples with the strongest evidence answer like a second signal.
+HIDING = ParametricAttack(
+    angle=1.34, norm=0.58, by_sign=-0.2, by_second=-0.27, by_response=0.36, by_likelihood=-0.64, randomness=0.08, move=1.02,
+    noise_factor=0.93, own_noise=0.98, shift=-0.3, choices=1.5, length=-0.37, unused=0.04,
+)  # fmt: skip
+
+
+def attacked(attack, seed, *, n=N, m=M):
+    return make_world(n, m, contamination=0.2, noise="gaussian", noise_std=SIGMA, attack=attack.adversary, seed=seed)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_signal_that_was_hidden_from_the_start_is_found(monkeypatch):
+    def usual(source, responses, weights, *, paired, seed):
+        return candidate_directions(source, responses, weights, screen=False, paired=paired, seed=seed)[0]
+
+    errors = {}
+    for name, directions in (("hidden", start.hidden_directions), ("usual", usual)):
+        monkeypatch.setattr(start, "hidden_directions", directions)
+        worlds = [attacked(HIDING, seed) for seed in (2, 4)]
+        errors[name] = [
+            distance(RobustPhaseRetrieval(0.2).fit(world.A, world.y).signal_, world.truth) for world in worlds
+        ]
+    assert max(errors["hidden"]) < LIMITS[0.2]
+    assert max(errors["usual"]) > LIMITS[0.2]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_long_signal_that_gets_fewer_votes_than_the_truth_would_is_refuted():
+    attack = ParametricAttack(
+        angle=0.78, norm=1.24, leaning=0.23, by_sign=0.44, by_truth=-0.39, by_second=-0.26, by_leaning=0.4,
+        by_likelihood=-0.7, move=0.96, noise_factor=0.15, own_noise=0.85, choices=1.95, tilt=0.14, length=-0.39,
+    )  # fmt: skip
+    for seed in (0, 1):
+        world = attacked(attack, seed)
+        model = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
+        assert distance(model.signal_, world.truth) < 0.15, f"seed {seed}"
+
+
+def test_the_truth_gets_the_votes_that_are_expected_and_others_get_fewer():
+    rng = np.random.default_rng(0)
+    noise, apart = rng.gamma(2.0, size=40_000), 1.5 * rng.standard_normal(40_000)
+    residuals = np.column_stack((noise, noise + apart))
+    sizes = np.abs(residuals - np.median(residuals, axis=0))
+    share = float((sizes[:, 0] < sizes[:, 1]).mean())
+    expected = expected_shares(residuals)
+    assert abs(share - expected[0, 1]) < 0.01
+    assert 1 - share < expected[1, 0] - 0.1
+    assert_allclose(np.diag(expected), 0.5)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_law_of_the_noise_does_not_replace_who_was_elected():
+    # Samples rewritten where predictions are large look like noise that grows with them.
+    attack = ParametricAttack(
+        angle=0.89, norm=0.31, leaning=0.18, by_difference=0.39, by_sign=0.01, by_truth=0.02, by_second=0.29,
+        by_response=0.17, by_leaning=0.09, by_likelihood=-0.91, move=1.01, noise_factor=0.48, own_noise=0.4, shift=-0.09,
+        clip=0.03, redrawn=0.07, choices=4.15, aim=0.84, tilt=-0.04, length=-1.35,
+    )  # fmt: skip
+    world = attacked(attack, 900)
+    model = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
+    assert distance(model.signal_, world.truth) < LIMITS[0.2]
+    with varied(UNDER_LAW, sharpened=np.inf):
+        replaced = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
+    assert distance(replaced.signal_, world.truth) > 0.9
 
 
 def test_faint_answers_of_noisy_worlds_stay_as_they_are():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robustphase.constants import budget, derived
+from robustphase.constants import budget, derived, empirical
 from robustphase.likelihood import compare, residual_scales, score
 from robustphase.problem import Candidates, Problem
 from robustphase.rows.passes import abs2, project_rows
@@ -22,6 +22,7 @@ class NormOptions:
         "squared norms in units of the interquartile range, which is 1.22 ‖x‖² for chi-square variables and more with noise",
     )
     shrunken: tuple[float, ...] = derived((0.15, 0.3, 0.45), "norms that part of the responses would suggest")
+    long: tuple[float, ...] = empirical((1.0, 1.6), "norms that are rather too long, whatever the likelihood prefers")
     samples: int = budget(3000, "samples that are enough to compare norms")
     samples_of_many: int = budget(1000, "samples that are enough where steps follow for every signal anyway")
 
@@ -56,6 +57,15 @@ def profile_norms(problem: Problem, directions: Array, *, seed: int = 0) -> tupl
 def profile_full_norms(problem: Problem, directions: Array, *, seed: int = 0) -> Candidates:
     """The best full norm on a grid for the direction of each signal, where responses have a column for each."""
     return _best_of(_try_norms(problem, directions, NORMS.full, NORMS.samples_of_many, seed))[0]
+
+
+def with_long_norms(problem: Problem, directions: Array, *, seed: int = 0) -> Candidates:
+    """Every direction with each of the norms that are rather too long, for one signal.
+
+    Where the likelihood was deceived it chooses norms that are too short.
+    """
+    tried = _try_norms(problem, directions, NORMS.long, NORMS.samples, seed)
+    return Candidates(*(np.concatenate(parts, axis=-1) for parts in zip(*tried, strict=True)))
 
 
 def _try_norms(

@@ -11,7 +11,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import erfcinv, ndtri
+from scipy.special import erfcinv, ndtr, ndtri
 
 from robustphase.constants import budget, derived, empirical
 from robustphase.means.directions import real_columns, worst_directions
@@ -31,6 +31,7 @@ class ScreeningOptions:
         (1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 0.004, 0.001),
         "two-sided tail probabilities that separate the ranges of a projection, finer where bad rows do most",
     )
+    ranges: int = budget(20, "ranges of the length, equally likely")
     untouched: int = derived(3, "ranges inside, which hold most rows and little energy, are never weighed down")
     directions: int = budget(4, "directions looked at together")
     cold_depth: int = budget(4, "passes that look for them from scratch")
@@ -129,6 +130,29 @@ def ordinary_lengths(squares: Array, n: int, is_complex: bool) -> tuple[float, f
     # So far out that hardly one clean row among all of them is farther.
     reach = -float(ndtri(SCREENING.false_alarms / (2 * max(squares.size, 1)))) * float(np.sqrt(unit))
     return n * (1 - unit - reach) ** 3, n * (1 - unit + reach) ** 3
+
+
+def standard_lengths(squares: Array, n: int, is_complex: bool) -> Array:
+    """Squared lengths of normal rows as standard normal variables, by Wilson and Hilferty's approximation."""
+    unit = 2 / (9 * (2 * n if is_complex else n))
+    standard: Array = (np.cbrt(squares / n) - (1 - unit)) / np.sqrt(unit)
+    return standard
+
+
+def match_lengths(source: RowSource, weights: Array) -> Array:
+    """Weigh down rows whose lengths are clearly more frequent than those of normal rows: one pass.
+
+    Rows that an attacker makes shorter or longer within what is possible are no longer distributed like the others.
+    """
+    standard = standard_lengths(ScaledRows(source).squared_distances(), source.shape[1], source.dtype.kind == "c")
+    # Rows too long to square have no weight.
+    shares = np.nan_to_num(ndtr(standard))
+    ranges = np.clip((SCREENING.ranges * shares).astype(int), 0, SCREENING.ranges - 1)
+    observed, expected = np.bincount(ranges, weights, SCREENING.ranges), weights.sum() / SCREENING.ranges
+    surplus = observed > expected + SCREENING.surplus * np.sqrt(expected) + 1
+    factors = np.where(surplus, expected / np.maximum(observed, 1), 1.0)
+    matched: Array = weights * factors[ranges]
+    return matched
 
 
 def usual_lengths(squares: Array, n: int, is_complex: bool) -> tuple[float, float]:

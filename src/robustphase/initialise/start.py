@@ -19,7 +19,8 @@ import numpy as np
 
 from robustphase.constants import budget
 from robustphase.initialise.block_davidson import candidate_directions
-from robustphase.initialise.norm_grid import profile_full_norms, profile_norms
+from robustphase.initialise.hidden_directions import hidden_directions
+from robustphase.initialise.norm_grid import profile_full_norms, profile_norms, with_long_norms
 from robustphase.initialise.procedures import Leading, complex_pair, published_start
 from robustphase.initialise.rank_spectra import (
     SPECTRA,
@@ -214,6 +215,14 @@ def broad_start(problem: Problem, *, screen: bool, seed: int = 0) -> tuple[Probl
     full, shrunken = profile_norms(problem.floored(comparison_floor(problem.levels)), directions, seed=seed)
     shrunken = _best(shrunken, START.shrunken)
     return problem, _best(full, START.candidates - shrunken.scores.size).joined(shrunken)
+
+
+def hidden_start(problem: Problem, *, seed: int = 0) -> Candidates:
+    """Candidates for one signal that may have been hidden from the broad start, in no order."""
+    directions = hidden_directions(
+        problem.source, problem.responses[:, 0], problem.weights[:, 0], paired=problem.paired, seed=seed
+    )
+    return with_long_norms(problem.floored(comparison_floor(problem.levels)), directions, seed=seed)
 
 
 def shared_start(problem: Problem, *, seed: int = 0) -> tuple[Candidates, Directions]:

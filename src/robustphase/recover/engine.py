@@ -21,6 +21,7 @@ from robustphase.descend.likelihood_fit import LikelihoodFit, fit_signals, refit
 from robustphase.descend.newton import relative_lengths
 from robustphase.initialise.start import (
     broad_start,
+    hidden_start,
     normalised,
     operator_start,
     screened_problem,
@@ -311,35 +312,43 @@ def _heard_twice(problem: Problem, fit: LikelihoodFit, weights: Array, doubts: A
     doubted = ~np.isnan(doubts)
     search = _broad_candidates if doubted.sum() <= ENGINE.broad_columns else _shared_candidates
     better, others = second_opinions(
-        problem.only(doubted), fit.only(doubted), weights[:, doubted], doubts[doubted], lambda half: search(half, run)
+        problem.only(doubted),
+        fit.only(doubted),
+        weights[:, doubted],
+        doubts[doubted],
+        lambda whole, half: search(whole, half, run),
     )
     run.history.note("second opinion", int(doubted.sum()), moved=others.moves[-1])
     if not better.any():
         return fit
+    run.history.overruled = True
     columns = doubted.copy()
     columns[doubted] = better
     return fit.put(columns, others)
 
 
-def _broad_candidates(problem: Problem, run: Run) -> list[Candidates]:
-    """For every signal the finalists of those candidates that the broad start finds."""
+def _broad_candidates(problem: Problem, half: Problem, run: Run) -> list[Candidates]:
+    """For every signal the finalists of those candidates that the broad start finds in a half, and of hidden ones in all."""
     found = []
     for k in range(problem.responses.shape[1]):
-        one = problem.only(np.array([k]))
+        whole, part = (samples.only(np.array([k])) for samples in (problem, half))
         if isinstance(problem.source, OperatorRows):
-            candidates = operator_start(one, seed=run.seed)
-        else:
-            one, candidates = broad_start(one, screen=False, seed=run.seed)
-        found.append(finalists(one, candidates))
+            found.append(finalists(part, operator_start(part, seed=run.seed)))
+            continue
+        part, candidates = broad_start(part, screen=False, seed=run.seed)
+        hidden = hidden_start(whole, seed=run.seed)
+        # Each sought where it may be seen: bad samples outnumber the clean ones that differ, in one of the two.
+        seen = [finalists(part, candidates), finalists(part, hidden), finalists(whole, hidden)]
+        found.append(_together(seen))
     return found
 
 
-def _shared_candidates(problem: Problem, run: Run) -> list[Candidates]:
-    """One candidate for every signal, from common passes."""
-    candidates, _ = shared_start(problem, seed=run.seed)
-    floored = problem.floored(comparison_floor(problem.levels))
+def _shared_candidates(problem: Problem, half: Problem, run: Run) -> list[Candidates]:
+    """One candidate for every signal, from common passes over the half."""
+    candidates, _ = shared_start(half, seed=run.seed)
+    floored = half.floored(comparison_floor(half.levels))
     moved = advance(floored, at_rest(floored, candidates), ENGINE.shared_steps).candidates
-    return [moved.only(np.array([k])) for k in range(problem.responses.shape[1])]
+    return [moved.only(np.array([k])) for k in range(half.responses.shape[1])]
 
 
 def _together(winners: list[Candidates]) -> Candidates:

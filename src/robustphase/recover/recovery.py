@@ -138,11 +138,12 @@ _PER_SIGNAL = tuple(
 
 
 class History:
-    """Collects the stages."""
+    """Collects the stages, and remembers whether a second opinion has overruled an answer."""
 
     def __init__(self, samples: Samples) -> None:
         self._source, self._since = samples.source, perf_counter()
         self.stages: list[Stage] = []
+        self.overruled = False
 
     def take_over(self, stages: tuple[Stage, ...]) -> None:
         """Add the stages of a run on some of the samples, which made no pass over all."""

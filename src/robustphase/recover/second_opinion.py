@@ -4,25 +4,32 @@ Whoever learns how the likelihood works rewrites responses so that a wrong signa
 noise. What gives it away is a test (:mod:`robustphase.recover.contradiction`); what finds the signal again are two estimates of
 bounded influence, which give up efficiency for the least bias that contamination can cause.
 
-From the answer and from candidates that are sought among the half of the samples that it explains worst, which are clean where
-the bad ones were made to fit it, signals are fitted to all samples with a noise that is *held* tight, so that bad samples cannot
+Candidates are sought among the half of the samples that the answer explains worst, which are clean where the bad ones were made
+to fit it, and, since the attacker may have hidden the signal from such a search, along all directions that any smooth weighting
+of the ranks shows (:mod:`robustphase.initialise.hidden_directions`). Rows whose lengths are too frequent count less. From these
+candidates and from the answer signals are fitted to all samples with a noise that is *held* tight, so that bad samples cannot
 pass for wider noise; once as they are, and once with weights that fall off with the projection, so that a few strong samples do
-not outweigh many ordinary ones (Mallows' estimator). Among these and the answer the samples vote: each for the signal that is
-closer to its response. With symmetric noise that is the test of Scheffé, on which nobody has more influence than the number of
-samples he holds, and the winner is the signal against which the least majority can be found. Where the vote is a tie, the
-shorter best half of residuals decides (Martin, Yohai and Zamar, 1989).
+not outweigh many ordinary ones (Mallows' estimator).
 
-A close vote refutes nobody: who holds a share of the samples can bring two signals to a tie, the farther apart, the shorter the
-second one is and the more it leaves to noise. So of those that are not refuted only the *clear* ones stand, with about as much
-power over the noise that they leave as the clearest has. The truth then loses ties with longer signals, which are near it, and
-wins those with shorter ones, which need not be. For the same reason a *faint* answer, with less power than noise, is heard again
-even where nothing contradicts it, and none but a clearer one takes its place.
+Among these and the answer the samples vote: each for the signal that is closer to its response, so that nobody has more
+influence than the number of samples he holds. Were a signal the truth, its residuals would be noise, independent of the
+covariates, which says how many votes it should get against each other one; whoever rewrites a share ε of the samples takes ε of
+them at most. So a signal is *refuted* if it gets fewer, and the winner is the one with the largest margin against its worst
+opponent: Yatracos' (1985) estimate of least distance, with the tests of Scheffé. Where margins tie, the shorter best half of
+residuals decides (Martin, Yohai and Zamar, 1989).
+
+Who holds a share of the samples can bring two signals to a tie, the farther apart, the shorter the second one is and the more
+it leaves to noise. So of those that are not refuted only the *clear* ones stand, with about as much power over the noise that
+they leave as the clearest has. The truth then loses ties with longer signals, which are near it, and wins those with shorter
+ones, which need not be. For the same reason a *faint* answer, with less power than noise, is heard again even where nothing
+contradicts it, and none but a clearer one takes its place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -30,11 +37,12 @@ import numpy as np
 from robustphase.constants import budget, derived, empirical, numeric
 from robustphase.descend.likelihood_fit import FIT, Free, LikelihoodFit, Stopping, fit_likelihood
 from robustphase.descend.objective import State
+from robustphase.initialise.screening import match_lengths
 from robustphase.likelihood import initial_model
 from robustphase.likelihood.noise_model import NOISE
 from robustphase.problem import Candidates, Problem, kept, real_unknowns, select_columns
 from robustphase.recover.contradiction import CONTRADICTION, shortest_half
-from robustphase.rows import project
+from robustphase.rows import OperatorRows, project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 
@@ -59,12 +67,7 @@ class OpinionOptions:
         "lead, in standard errors of a vote and roots of the real unknowns, that a tight fit to these very samples has "
         "without being closer",
     )
-    refuted: float = empirical(
-        0.25,
-        "part of the contamination by which a vote must be lost to refute a signal: the truth loses less to all whose laws "
-        "differ from its own by one and a half times the contamination",
-    )
-    clear: float = empirical(1.5, "times as much power over noise make a signal clearer")
+    clear: float = empirical(1.4, "times as much power over noise make a signal clearer")
     sure: float = derived(
         2.0,
         "contradictions that many times as strong as the least one are no chance, and the answer has no lead in the vote",
@@ -80,7 +83,7 @@ class OpinionOptions:
 
 OPINION = OpinionOptions()
 
-Search = Callable[[Problem], list[Candidates]]
+Search = Callable[[Problem, Problem], list[Candidates]]
 
 
 def worse_half(fit: LikelihoodFit, weights: Array) -> Array:
@@ -135,11 +138,11 @@ def second_opinions(
     doubts : ndarray of shape (k,)
         How strongly the answers are contradicted; those up to one are faint.
     search : callable
-        Finds candidates for every column of a problem.
+        Finds candidates for every column of a problem, given with all samples and with the half that the answer explains worst.
     """
     # What an over-exposed detector reports is bad whatever the signal, and would vote for the one that comes closest to it.
-    problem = problem._replace(weights=np.where(crowded(problem.responses), 0.0, problem.weights))
-    sought = search(problem._replace(weights=problem.weights * worse_half(fit, weights)))
+    problem = problem._replace(weights=np.where(crowded(problem.responses), 0.0, _matched(problem)))
+    sought = search(problem, problem._replace(weights=problem.weights * worse_half(fit, weights)))
     # Every answer is a start too: where the attack has moved it only a little, the way back is short.
     owners = np.repeat(np.arange(len(sought)), [1 + found.scores.size for found in sought])
     signals, backgrounds = fit.state.signals, fit.state.backgrounds
@@ -173,6 +176,15 @@ def second_opinions(
     scales = best_half(repeated.only(taken), winners.residuals) / CONTRADICTION.normal
     wide = initial_model(np.maximum(scales, NOISE.tiny_scale), problem.levels[better])
     return better, winners._replace(state=winners.state._replace(noise=wide))
+
+
+def _matched(problem: Problem) -> Array:
+    """Weights of the samples, less where the lengths of rows are too frequent for their design, shape (m, 1) or (m, k)."""
+    if isinstance(problem.source, OperatorRows) or not problem.normal:
+        return problem.weights
+    used = np.asarray((problem.weights > 0).any(axis=1), np.float64)
+    factors = match_lengths(problem.source, used)
+    return np.asarray(problem.weights * factors[:, np.newaxis])
 
 
 def _lead(doubt: float, unknowns: int) -> float:
@@ -220,16 +232,38 @@ def elected(residuals: Array, power: Array, used: Array, rules: Rules) -> int:
     shares[0, 1:] += rules.lead / (2 * np.sqrt(voters))
     chance = OPINION.tied / (2 * np.sqrt(voters))
     halves = np.array([shortest_half(column)[1] for column in seen.T])
-    worst = shares.min(axis=1)
-    standing = worst >= worst.max() - chance - OPINION.refuted * rules.level
+    margins = (shares - expected_shares(seen)).min(axis=1) + rules.level
+    standing = margins >= min(float(margins.max()), 0.0) - chance
     clarity = power / np.maximum(halves, _TINY)
     standing &= OPINION.clear * clarity >= clarity[standing].max()
-    worst = np.where(standing, worst, -np.inf)
-    if worst[0] >= worst.max():
+    margins = np.where(standing, margins, -np.inf)
+    if margins[0] >= margins.max():
         return -1
     # Who is within chance of the winner counts as elected too, and explains its best half most closely.
-    tied = worst >= worst.max() - chance
+    tied = margins >= margins.max() - chance
     return int(np.argmin(np.where(tied[1:], halves[1:], np.inf)))
+
+
+def expected_shares(residuals: Array) -> Array:
+    """Share of the votes that each signal should get against each other one if it were the truth, shape (l, l).
+
+    Its residuals would then be noise, independent of how far the two predictions are apart, and the vote would be theirs that
+    are on its side of the middle between the two.
+
+    Parameters
+    ----------
+    residuals : ndarray of shape (m, l)
+        Residuals of the signals.
+    """
+    m, count = residuals.shape
+    noise = residuals - np.median(residuals, axis=0)
+    ordered = np.sort(noise, axis=0)
+    expected = np.full((count, count), 0.5)
+    for own, other in permutations(range(count), 2):
+        apart = noise[:, other] - noise[:, own]
+        below = np.searchsorted(ordered[:, own], -apart / 2) / m
+        expected[own, other] = np.where(apart > 0, 1 - below, below).mean()
+    return expected
 
 
 def best_half(problem: Problem, residuals: Array) -> Array:

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robustphase.constants import derived
+from robustphase.constants import derived, empirical
 from robustphase.initialise.screening import plausible_rows
 from robustphase.likelihood import NoiseModel
+from robustphase.population import distance
 from robustphase.problem import Problem, kept
-from robustphase.recover.law_engine import Answer, Detector, lawful_again, lawful_answer
+from robustphase.recover.law_engine import Answer, Detector, Lawful, lawful_again, lawful_answer
 from robustphase.recover.law_groups import groups_under_law
 from robustphase.recover.recovery import Recovery, Run
 from robustphase.rows import OperatorRows
@@ -29,6 +30,18 @@ class CensoringOptions:
 
 
 CENSORING = CensoringOptions()
+
+
+@dataclass(frozen=True)
+class UnderLawOptions:
+    """Constants of the answer under a law."""
+
+    sharpened: float = empirical(
+        0.3, "relative move beyond which a law of the noise has not sharpened an elected answer but left it"
+    )
+
+
+UNDER_LAW = UnderLawOptions()
 
 
 def without_censored(samples: Samples, detector: Detector | None) -> Samples:
@@ -70,6 +83,8 @@ def under_law(problem: Problem, found: Recovery, detector: Detector, run: Run) -
     shared = groups_under_law(weighted, lawful, detector)
     if shared.bad:
         lawful = lawful_again(shared.applied_to(weighted), lawful, answer, detector, seed=run.seed)
+    if run.history.overruled and _left(found.signals, lawful, paired=problem.paired):
+        return found
     clean = np.clip(lawful.clean, 0.0, 1.0)
     run.history.note(lawful.noise.kind, found.converged.size, scale=float(lawful.noise.scales[0]))
     return replace(
@@ -88,3 +103,15 @@ def under_law(problem: Problem, found: Recovery, detector: Detector, run: Run) -
         slopes=lawful.slopes,
         shared=shared.evidence,
     )
+
+
+def _left(elected: Array, lawful: Lawful, *, paired: bool) -> bool:
+    """Whether a variance curve has led away from signals that were elected against the likelihood of all samples.
+
+    Samples rewritten where predictions are large look like noise that grows with them. So a curve may sharpen such signals, but
+    not replace them. Counts show in the readings themselves.
+    """
+    if lawful.noise.kind == "poisson":
+        return False
+    pairs = zip(lawful.signals.T, elected.T, strict=True)
+    return any(distance(*pair, relative=True, conjugate=paired) > UNDER_LAW.sharpened for pair in pairs)
