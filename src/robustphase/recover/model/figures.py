@@ -22,6 +22,7 @@ from robustphase.recover.model.residuals import (
     clip,
     correlation,
     crowded_share,
+    followed,
     in_order,
     in_thirds,
     missing_shares,
@@ -88,6 +89,9 @@ class Figures(NamedTuple):
     rival, rival_everywhere : float
         Share of the samples that another signal explains instead, of all, and of every kind of samples that tells it from the
         answer; sought where more samples are flagged than are expected.
+    second_gain, at_second_gain : float
+        Another gain at which the answer explains flagged samples, and the share of every kind of samples that it explains at
+        least; sought where more than a few samples are flagged.
     entry : float
         Standard deviations of chance by which the answer with another value of one entry explains more samples; sought where the
         rows hold the signal loosely.
@@ -97,6 +101,9 @@ class Figures(NamedTuple):
         Share of the samples with good covariates that are not kept, of all and of the lower and upper third of the predictions.
     growth : float
         The same as ``uneven`` for residuals as they are, where ``uneven`` is about what the noise model leaves; one for counts.
+    follow, flagged_spread : float
+        Standard deviations that the rank correlation of flagged responses with held-out predictions lies above chance, and robust
+        standard deviation of the logarithms of the larger ones over their predictions.
     efficient : float
         Standard deviation of even noise that would leave as much information; NaN where the noise does not depend on the signal.
     stretch : float
@@ -142,6 +149,10 @@ class Figures(NamedTuple):
     missing_low: float = 0.0
     missing_high: float = 0.0
     growth: float = 1.0
+    second_gain: float = 1.0
+    at_second_gain: float = 0.0
+    follow: float = 0.0
+    flagged_spread: float = 0.0
     efficient: float = np.nan
     stretch: float = 1.0
     balance: float = 1.0
@@ -218,6 +229,7 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
         uneven = growth
         if fit.spreads is not None or fit.counts:
             uneven = unevenness(in_thirds(thirds.predictions, standard[chosen, j]), counts=fit.counts)
+        follow, flagged_spread = followed(told_ahead, told, g & ~k)
         along = part.along[k[part.along]]
         r, at = clipped[along, j], part.positions[along]
         next_to = np.flatnonzero(np.diff(at) == 1)
@@ -258,20 +270,32 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
                 missing_low=missing[1],
                 missing_high=missing[2],
                 growth=growth,
+                second_gain=rivals[j].gain,
+                at_second_gain=rivals[j].at_gain,
+                follow=follow,
+                flagged_spread=flagged_spread,
             )
         )
     return figures, design
 
 
 def _rival(part: Part, j: int, residuals: Array, predictions: Array, good: Array, keep: Array, scale: float) -> Rival:
-    """The rival of a signal, if more samples are flagged than are expected."""
-    few = part.kept[j] >= (1 - max(part.fit.expected[j], RIVAL_FROM)) * part.usable[j]
-    if part.single is None or few:
+    """The rival of a signal, if more samples are flagged than are expected; at another gain, if more than a few are."""
+    flagged = 1 - part.kept[j] / max(int(part.usable[j]), 1)
+    if part.single is None or flagged <= RIVAL_FROM:
         return Rival(0.0, 0.0)
     used = np.isfinite(residuals) & good
     signal = part.fit.signals[:, j]
     rows = part.single if used.all() else part.single[used]
-    return find_rival(rows, residuals[used], predictions[used], ~keep[used], signal, float(scale))
+    return find_rival(
+        rows,
+        residuals[used],
+        predictions[used],
+        ~keep[used],
+        signal,
+        float(scale),
+        gain_alone=flagged <= part.fit.expected[j],
+    )
 
 
 def _loose(design: Design | None) -> bool:
