@@ -82,7 +82,11 @@ WRONG = [
         "direction of the answer only",
     ),
     ("evenness of the noise", {"growth": 2.0, "rough": 0.25, "neighbours": -0.2}, "direction of the answer only"),
-    ("rival signal", {"second_gain": 2.0, "at_second_gain": 0.4}, "gain and the units"),
+    (
+        "rival signal",
+        {"second_gain": 2.0, "at_second_gain": 0.4, "follow": 9.0, "flagged_spread": 0.1},
+        "gain and the units",
+    ),
     ("flagged share", {"flagged": 0.2, "unexplained": 1e-20}, "contamination="),
     ("background", {"background": 0.25, "uneven": 1.4}, 'noise_mean="unknown"'),
     ("background", {"background": 0.25, "kept": 400, "checked": 400}, 'noise_mean="unknown"'),
@@ -177,10 +181,13 @@ def test_a_curve_or_a_direction_without_evidence_is_chance():
         ({"growth": 2.0, "rough": 0.25, "neighbours": -0.09}, 0.1),
         ({"rough": 0.25, "neighbours": -0.2}, 0.1),
         # As many samples at another gain as were stated, and more at a gain that does no harm.
-        ({"second_gain": 2.0, "at_second_gain": 0.32}, 0.3),
-        ({"second_gain": 2.0, "at_second_gain": 0.2}, 0.05),
-        ({"second_gain": 2.0, "at_second_gain": 0.3}, "auto"),
-        ({"second_gain": 1.3, "at_second_gain": 0.4}, 0.1),
+        ({"second_gain": 2.0, "at_second_gain": 0.32, "follow": 9.0}, 0.3),
+        ({"second_gain": 2.0, "at_second_gain": 0.2, "follow": 9.0}, 0.05),
+        ({"second_gain": 2.0, "at_second_gain": 0.3, "follow": 9.0}, "auto"),
+        ({"second_gain": 1.3, "at_second_gain": 0.4, "follow": 9.0}, 0.1),
+        # What was erased or clipped, which a small gain explains.
+        ({"second_gain": 0.1, "at_second_gain": 0.6, "follow": -4.0}, 0.1),
+        ({"second_gain": 0.2, "at_second_gain": 0.6, "follow": 7.0, "flagged_spread": 0.38}, 0.1),
         ({"flagged": 0.13, "unexplained": 1e-20}, 0.1),
         # A tenth of dead pixels; large responses that an attack took, among even noise.
         ({"crowded": 0.1}, 0.1),

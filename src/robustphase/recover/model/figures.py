@@ -102,8 +102,8 @@ class Figures(NamedTuple):
     growth : float
         The same as ``uneven`` for residuals as they are, where ``uneven`` is about what the noise model leaves; one for counts.
     follow, flagged_spread : float
-        Standard deviations that the rank correlation of flagged responses with held-out predictions lies above chance, and robust
-        standard deviation of the logarithms of the larger ones over their predictions.
+        Standard deviations that the rank correlation of flagged responses with held-out predictions lies above chance, and half
+        the range of the middle 68% of the logarithms of the larger ones over their predictions.
     efficient : float
         Standard deviation of even noise that would leave as much information; NaN where the noise does not depend on the signal.
     stretch : float

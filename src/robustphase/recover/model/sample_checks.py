@@ -135,7 +135,9 @@ def _second_gain(figures: Figures, stated: float | str) -> bool:
     told = CHECKS.rival_auto if isinstance(stated, str) else (1 + CHECKS.rival_share) * stated + CHECKS.rival
     may_be_bad = max(told, CHECKS.rival_mixed)
     matters = abs(float(np.sqrt(max(figures.second_gain, 0.0))) - 1) > CHECKS.length
-    return figures.at_second_gain > may_be_bad and matters
+    # What an adversary erases or clips may be explained by a small gain, but does not follow the predictions.
+    follow = figures.follow > CHECKS.deviations and figures.flagged_spread < CHECKS.rough / 2
+    return figures.at_second_gain > may_be_bad and matters and follow
 
 
 def explained_check(figures: Figures) -> Check:
