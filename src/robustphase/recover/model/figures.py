@@ -17,6 +17,7 @@ from robustphase.recover.model.determinacy import random_directions
 from robustphase.recover.model.directions import across, dependence, strongest_directions
 from robustphase.recover.model.figure_options import FIGURES, RIVAL_FROM
 from robustphase.recover.model.held_out import last_pass, without_half
+from robustphase.recover.model.limits import CHECKS
 from robustphase.recover.model.power import power_of
 from robustphase.recover.model.residuals import (
     clip,
@@ -207,7 +208,6 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
     turns, linear = changes(
         part, clipped, first, scales / np.maximum(np.sum(abs2(fit.signals), axis=0) * sizes**2, _TINY)
     )
-    rivals = [_rival(part, j, residuals[:, j], predictions[:, j], good[:, j], keep[:, j], scales[j]) for j in range(p)]
     loose = _loose(design)
     entries = [_entry(part, j, first.projections[:, j], good[:, j], scales[j]) if loose else 0.0 for j in range(p)]
     figures = []
@@ -230,6 +230,7 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
         if fit.spreads is not None or fit.counts:
             uneven = unevenness(in_thirds(thirds.predictions, standard[chosen, j]), counts=fit.counts)
         follow, flagged_spread = followed(told_ahead, told, g & ~k)
+        rival = _rival(part, j, residuals[:, j], predictions[:, j], good[:, j], k, scales[j], follow)
         along = part.along[k[part.along]]
         r, at = clipped[along, j], part.positions[along]
         next_to = np.flatnonzero(np.diff(at) == 1)
@@ -262,16 +263,16 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
                 gain=correlation(r, predictions[along, j] * (at - at.mean()) if at.size else at),
                 turn=float(turns[0, j]),
                 turn_evidence=float(turns[1, j]),
-                rival=rivals[j].share,
-                rival_everywhere=rivals[j].everywhere,
+                rival=rival.share,
+                rival_everywhere=rival.everywhere,
                 entry=entries[j],
                 crowded=crowded_share(told, g, predictions[:, j], float(scales[j])),
                 missing=missing[0],
                 missing_low=missing[1],
                 missing_high=missing[2],
                 growth=growth,
-                second_gain=rivals[j].gain,
-                at_second_gain=rivals[j].at_gain,
+                second_gain=rival.gain,
+                at_second_gain=rival.at_gain,
                 follow=follow,
                 flagged_spread=flagged_spread,
             )
@@ -279,22 +280,19 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
     return figures, design
 
 
-def _rival(part: Part, j: int, residuals: Array, predictions: Array, good: Array, keep: Array, scale: float) -> Rival:
-    """The rival of a signal, if more samples are flagged than are expected; at another gain, if more than a few are."""
+def _rival(
+    part: Part, j: int, residuals: Array, predictions: Array, good: Array, keep: Array, scale: float, follow: float
+) -> Rival:
+    """The rival of a signal, if more samples are flagged than are expected; at another gain, if they follow the predictions."""
     flagged = 1 - part.kept[j] / max(int(part.usable[j]), 1)
-    if part.single is None or flagged <= RIVAL_FROM:
+    expected = flagged <= part.fit.expected[j]
+    if part.single is None or flagged <= RIVAL_FROM or (expected and not follow > CHECKS.deviations):
         return Rival(0.0, 0.0)
     used = np.isfinite(residuals) & good
     signal = part.fit.signals[:, j]
     rows = part.single if used.all() else part.single[used]
     return find_rival(
-        rows,
-        residuals[used],
-        predictions[used],
-        ~keep[used],
-        signal,
-        float(scale),
-        gain_alone=flagged <= part.fit.expected[j],
+        rows, residuals[used], predictions[used], ~keep[used], signal, float(scale), gain_alone=bool(expected)
     )
 
 
