@@ -87,7 +87,7 @@ WRONG = [
         {"second_gain": 2.0, "at_second_gain": 0.4, "follow": 9.0, "flagged_spread": 0.1},
         "gain and the units",
     ),
-    ("flagged share", {"flagged": 0.2, "unexplained": 1e-20}, "contamination="),
+    ("flagged share", {"flagged": 0.2, "missing": 0.2, "unexplained": 1e-20}, "contamination="),
     ("background", {"background": 0.25, "uneven": 1.4}, 'noise_mean="unknown"'),
     ("background", {"background": 0.25, "kept": 400, "checked": 400}, 'noise_mean="unknown"'),
     ("drift of the signal", {"turn": 0.3, "turn_evidence": 3.0, "growth": 2.5}, "shorter stretches"),
@@ -188,7 +188,8 @@ def test_a_curve_or_a_direction_without_evidence_is_chance():
         # What was erased or clipped, which a small gain explains.
         ({"second_gain": 0.1, "at_second_gain": 0.6, "follow": -4.0}, 0.1),
         ({"second_gain": 0.2, "at_second_gain": 0.6, "follow": 7.0, "flagged_spread": 0.38}, 0.1),
-        ({"flagged": 0.13, "unexplained": 1e-20}, 0.1),
+        ({"flagged": 0.13, "missing": 0.13, "unexplained": 1e-20}, 0.1),
+        ({"flagged": 0.17, "missing": 0.05, "unexplained": 1e-20}, 0.1),
         # A tenth of dead pixels; large responses that an attack took, among even noise.
         ({"crowded": 0.1}, 0.1),
         ({"crowded": 0.2}, "auto"),

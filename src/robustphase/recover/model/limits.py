@@ -12,7 +12,7 @@ class CheckOptions:
     """Constants of the checks."""
 
     deviations: float = derived(3.9, "standard deviations that chance exceeds to either side in one fit of 10⁴")
-    evidence: float = derived(15.2, "gain in squared deviations that one more parameter exceeds in one fit of 10⁴")
+    evidence: float = derived(20.0, "gain in squared deviations that one more parameter exceeds in one fit of 10⁵")
     hint: float = derived(12.0, "the same exceeded in one fit of 2000: then nothing is certified")
     exact: float = numeric(
         1e-12, "unexplained share of the variance below which residuals are roundings, and say nothing"

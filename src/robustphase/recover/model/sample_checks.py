@@ -51,10 +51,10 @@ def flagged_check(figures: Figures, told: Told) -> Check:
     else:
         few = CHECKS.flagged_few * figures.unknowns / max(figures.samples, 1)
         margin = CHECKS.flagged_more + CHECKS.flagged_share * stated + few + 1.5 * chance
-        if not figures.unexplained > CHECKS.exact:
-            # An exact fit has no tails and no neighbours of bad samples: what it does not explain is bad.
-            margin = CHECKS.deviations * chance
         limit = min(stated + margin, 0.5)
+        if not figures.unexplained > CHECKS.exact and figures.missing > stated + CHECKS.deviations * chance:
+            # An exact fit has no tails and no neighbours of bad responses: what it does not explain is bad.
+            limit = stated + CHECKS.deviations * chance
         remedy = f'Try contamination="auto", or contamination={min(figures.flagged + 0.03, 0.49):.2f}; '
     if figures.crowded:
         remedy += "saturation=... with the upper limit of the readings, since many of them are equal; "
