@@ -230,7 +230,9 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
         if fit.spreads is not None or fit.counts:
             uneven = unevenness(in_thirds(thirds.predictions, standard[chosen, j]), counts=fit.counts)
         follow, flagged_spread = followed(told_ahead, told, g & ~k)
-        rival = _rival(part, j, residuals[:, j], predictions[:, j], good[:, j], k, scales[j], follow)
+        rival = Rival(0.0, 0.0)
+        if _contested(part, j, follow):
+            rival = _rival(part, j, residuals[:, j], predictions[:, j], good[:, j], k, scales[j])
         along = part.along[k[part.along]]
         r, at = clipped[along, j], part.positions[along]
         next_to = np.flatnonzero(np.diff(at) == 1)
@@ -280,19 +282,26 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
     return figures, design
 
 
-def _rival(
-    part: Part, j: int, residuals: Array, predictions: Array, good: Array, keep: Array, scale: float, follow: float
-) -> Rival:
-    """The rival of a signal, if more samples are flagged than are expected; at another gain, if they follow the predictions."""
-    flagged = 1 - part.kept[j] / max(int(part.usable[j]), 1)
-    expected = flagged <= part.fit.expected[j]
-    if part.single is None or flagged <= RIVAL_FROM or (expected and not follow > CHECKS.deviations):
-        return Rival(0.0, 0.0)
+def _contested(part: Part, j: int, follow: float) -> bool:
+    """Whether a rival is sought: more samples are flagged than are expected, or more than a few that follow the predictions."""
+    flagged = _flagged(part, j)
+    more = flagged > part.fit.expected[j] or follow > CHECKS.deviations
+    return part.single is not None and flagged > RIVAL_FROM and more
+
+
+def _flagged(part: Part, j: int) -> float:
+    return 1.0 - float(part.kept[j]) / max(int(part.usable[j]), 1)
+
+
+def _rival(part: Part, j: int, residuals: Array, predictions: Array, good: Array, keep: Array, scale: float) -> Rival:
+    """The rival of a signal; where no more samples are flagged than are expected, the answer at another gain alone."""
+    assert part.single is not None
     used = np.isfinite(residuals) & good
     signal = part.fit.signals[:, j]
     rows = part.single if used.all() else part.single[used]
+    gain_alone = bool(_flagged(part, j) <= part.fit.expected[j])
     return find_rival(
-        rows, residuals[used], predictions[used], ~keep[used], signal, float(scale), gain_alone=bool(expected)
+        rows, residuals[used], predictions[used], ~keep[used], signal, float(scale), gain_alone=gain_alone
     )
 
 
