@@ -3,8 +3,8 @@
 ``python -m benchmarks wrong_worlds [--right FITS] [--seed FIRST] [--seeds 1] [--only PART]`` fits every wrong world with one
 seed or more at two sizes and counts silent failures (error above a quarter, converged, no warning) and certificates below the
 error; then right worlds, of which it counts the false alarms. Without ``--only`` it writes docs/_generated/wrong_worlds.md. The
-checks were built with first seed 0 and their constants set with seeds 200 to 500, 7001 to 7032, 9000, 9100 and 52000 to 63001;
-other seeds are fresh draws of kinds that the checks know.
+checks were built with first seed 0 and their constants set with seeds 200 to 500, 7001 to 7032, 9000, 9100, 52000 to 63001,
+66000 to 66002, 81000 and 81001 (and right worlds with 72000); other seeds are fresh draws of kinds that the checks know.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from joblib import Parallel, delayed
 
 import robustphase as rp
 from benchmarks.further_worlds import FURTHER
+from benchmarks.handling_worlds import HANDLING
 from benchmarks.instrument_worlds import INSTRUMENTS
 from benchmarks.known_worlds import KNOWN
 from benchmarks.laboratory_worlds import LABORATORY
@@ -34,7 +35,7 @@ from benchmarks.world_makers import Array
 from robustphase.recover.model import ModelWarning
 
 PAGE = "_generated/wrong_worlds.md"
-WORLDS = KNOWN | FURTHER | LABORATORY | INSTRUMENTS
+WORLDS = KNOWN | FURTHER | LABORATORY | INSTRUMENTS | HANDLING
 SIZES = ((30, 600), (60, 3000))
 #: Errors above it count as failures.
 WRONG = 0.25

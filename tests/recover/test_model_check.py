@@ -76,7 +76,20 @@ WRONG = [
         {"growth": 1.4, "rough": 0.25, "flagged": 0.2, "missing_high": 0.6},
         "direction of the answer only",
     ),
+    (
+        "evenness of the noise",
+        {"missing_high": 0.4, "follow": 4.0, "flagged_spread": 0.6},
+        "direction of the answer only",
+    ),
+    ("evenness of the noise", {"growth": 2.0, "rough": 0.25, "neighbours": -0.2}, "direction of the answer only"),
+    (
+        "rival signal",
+        {"second_gain": 2.0, "at_second_gain": 0.4, "follow": 9.0, "flagged_spread": 0.1},
+        "gain and the units",
+    ),
+    ("flagged share", {"flagged": 0.2, "missing": 0.2, "unexplained": 1e-20}, "contamination="),
     ("background", {"background": 0.25, "uneven": 1.4}, 'noise_mean="unknown"'),
+    ("background", {"background": 0.25, "kept": 400, "checked": 400}, 'noise_mean="unknown"'),
     ("drift of the signal", {"turn": 0.3, "turn_evidence": 3.0, "growth": 2.5}, "shorter stretches"),
     ("expected error", {"noise": 10.0}, "more samples"),
 ]
@@ -157,6 +170,26 @@ def test_a_curve_or_a_direction_without_evidence_is_chance():
         ({"missing": 0.2, "correlation": 0.95, "kept_correlation": 0.9}, 0.2),
         ({"missing": 0.2, "correlation": 0.95, "kept_correlation": 0.96}, 0.1),
         ({"missing": 0.2, "correlation": 0.85, "kept_correlation": 0.8}, 0.1),
+        # A background of many samples, and one of few that the noise is too narrow or too wide for.
+        ({"background": 0.25, "kept": 1600, "checked": 1600}, 0.1),
+        ({"background": 0.34, "kept": 400, "checked": 400, "scale": 0.2, "efficient": 0.5}, 0.1),
+        ({"background": 0.14, "kept": 400, "checked": 400}, 0.1),
+        # Bad samples that follow their predictions at one gain, or not at all, or are few; noise that its neighbours do not know.
+        ({"missing_high": 0.4, "follow": 4.0, "flagged_spread": 0.3}, 0.1),
+        ({"missing_high": 0.4, "follow": 1.0, "flagged_spread": 0.6}, 0.1),
+        ({"missing_high": 0.2, "follow": 4.0, "flagged_spread": 0.6}, 0.1),
+        ({"growth": 2.0, "rough": 0.25, "neighbours": -0.09}, 0.1),
+        ({"rough": 0.25, "neighbours": -0.2}, 0.1),
+        # As many samples at another gain as were stated, and more at a gain that does no harm.
+        ({"second_gain": 2.0, "at_second_gain": 0.32, "follow": 9.0}, 0.3),
+        ({"second_gain": 2.0, "at_second_gain": 0.2, "follow": 9.0}, 0.05),
+        ({"second_gain": 2.0, "at_second_gain": 0.3, "follow": 9.0}, "auto"),
+        ({"second_gain": 1.3, "at_second_gain": 0.4, "follow": 9.0}, 0.1),
+        # What was erased or clipped, which a small gain explains.
+        ({"second_gain": 0.1, "at_second_gain": 0.6, "follow": -4.0}, 0.1),
+        ({"second_gain": 0.2, "at_second_gain": 0.6, "follow": 7.0, "flagged_spread": 0.38}, 0.1),
+        ({"flagged": 0.13, "missing": 0.13, "unexplained": 1e-20}, 0.1),
+        ({"flagged": 0.17, "missing": 0.05, "unexplained": 1e-20}, 0.1),
         # A tenth of dead pixels; large responses that an attack took, among even noise.
         ({"crowded": 0.1}, 0.1),
         ({"crowded": 0.2}, "auto"),

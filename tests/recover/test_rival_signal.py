@@ -49,6 +49,30 @@ def test_an_adversary_that_takes_the_samples_that_tell_most_is_not_everywhere():
     assert found.everywhere < 0.05
 
 
+@pytest.mark.parametrize("share", [0.3, 0.5])
+def test_two_gains_show_the_share_of_the_second_in_every_kind_of_samples(share):
+    rows, here, _, signal, rng = two_signals(6)
+    found = sought(rows, here, 2 * here, signal, rng.random(len(rows)) < share, rng)
+    assert found.gain == pytest.approx(2.0, abs=0.1)
+    # It is told less two standard errors of some 1,300 samples.
+    assert share - 0.08 < found.at_gain < share
+
+
+def test_an_adversary_that_doubles_the_largest_responses_is_not_everywhere():
+    rows, here, _, signal, rng = two_signals(7)
+    found = sought(rows, here, 2 * here, signal, here > np.quantile(here, 0.75), rng)
+    assert found.gain == pytest.approx(2.0, abs=0.1)
+    assert found.at_gain < 0.1
+
+
+def test_another_gain_is_looked_at_alone_where_no_more_samples_are_flagged_than_may_be_bad():
+    rows, here, _, signal, rng = two_signals(8)
+    residuals = np.where(rng.random(len(rows)) < 0.4, here, 0.0) + 0.1 * rng.standard_normal(len(rows))
+    found = find_rival(rows, residuals, here, np.abs(residuals) > 0.3, signal, 0.1, gain_alone=True)
+    assert found.share == found.everywhere == 0.0
+    assert found.at_gain > 0.3
+
+
 def test_noise_without_another_signal_has_no_rival():
     rows, here, _, signal, rng = two_signals(3)
     residuals = 0.1 * rng.standard_t(2, len(rows))
@@ -78,3 +102,12 @@ def test_two_objects_in_one_measurement_are_reported_whatever_was_stated():
         with pytest.warns(ModelWarning):
             model = rp.RobustPhaseRetrieval(contamination=stated).fit(rows, responses)
         assert "rival signal" in {check.name for check in model.model_check_.failed}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_two_gains_in_turn_are_reported_whatever_was_stated():
+    rows, here, _, _, rng = two_signals(9, m=3000, n=60)
+    responses = np.where(np.arange(3000) % 2, here, 0.3 * here) + 0.1 * rng.standard_normal(3000)
+    for stated in (0.1, 0.3, "auto"):
+        with pytest.warns(ModelWarning):
+            rp.RobustPhaseRetrieval(contamination=stated).fit(rows, responses)

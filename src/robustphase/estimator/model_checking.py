@@ -68,7 +68,7 @@ def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fi
     descended = settings.descends
     if descended and fitted.message:
         # The rival of an answer on its way is where it is going.
-        figures = [one._replace(rival=0.0, rival_everywhere=0.0) for one in figures]
+        figures = [one._replace(rival=0.0, rival_everywhere=0.0, at_second_gain=0.0) for one in figures]
     nothing = without_signal(responses, fitted.signals)
     # Counts have a background of their own, the dark ones; of other readings none was told.
     with_background = settings.unknown_mean or found.noise.kind == "poisson"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from robustphase.constants import budget, derived, empirical
+from robustphase.constants import budget, derived, empirical, numeric
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class FigureOptions:
     least_spread: float = empirical(
         0.3, "least scale of a bin in units of that of all: a few samples may agree by chance"
     )
+    least_ratio: float = numeric(1e-3, "least response over its prediction, where logarithms of such ratios are taken")
     loose: float = empirical(0.4, "least curvature over that of normal rows below which other entries are tried")
     sparse: float = empirical(5.0, "kurtosis of the entries from which on they are tried as well: many are zero")
     crowded: float = empirical(

@@ -17,11 +17,13 @@ from robustphase.recover.model.determinacy import random_directions
 from robustphase.recover.model.directions import across, dependence, strongest_directions
 from robustphase.recover.model.figure_options import FIGURES, RIVAL_FROM
 from robustphase.recover.model.held_out import last_pass, without_half
+from robustphase.recover.model.limits import CHECKS
 from robustphase.recover.model.power import power_of
 from robustphase.recover.model.residuals import (
     clip,
     correlation,
     crowded_share,
+    followed,
     in_order,
     in_thirds,
     missing_shares,
@@ -88,6 +90,9 @@ class Figures(NamedTuple):
     rival, rival_everywhere : float
         Share of the samples that another signal explains instead, of all, and of every kind of samples that tells it from the
         answer; sought where more samples are flagged than are expected.
+    second_gain, at_second_gain : float
+        Another gain at which the answer explains flagged samples, and the share of every kind of samples that it explains at
+        least; sought where more than a few samples are flagged.
     entry : float
         Standard deviations of chance by which the answer with another value of one entry explains more samples; sought where the
         rows hold the signal loosely.
@@ -97,6 +102,9 @@ class Figures(NamedTuple):
         Share of the samples with good covariates that are not kept, of all and of the lower and upper third of the predictions.
     growth : float
         The same as ``uneven`` for residuals as they are, where ``uneven`` is about what the noise model leaves; one for counts.
+    follow, flagged_spread : float
+        Standard deviations that the rank correlation of flagged responses with held-out predictions lies above chance, and half
+        the range of the middle 68% of the logarithms of the larger ones over their predictions.
     efficient : float
         Standard deviation of even noise that would leave as much information; NaN where the noise does not depend on the signal.
     stretch : float
@@ -142,6 +150,10 @@ class Figures(NamedTuple):
     missing_low: float = 0.0
     missing_high: float = 0.0
     growth: float = 1.0
+    second_gain: float = 1.0
+    at_second_gain: float = 0.0
+    follow: float = 0.0
+    flagged_spread: float = 0.0
     efficient: float = np.nan
     stretch: float = 1.0
     balance: float = 1.0
@@ -196,7 +208,6 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
     turns, linear = changes(
         part, clipped, first, scales / np.maximum(np.sum(abs2(fit.signals), axis=0) * sizes**2, _TINY)
     )
-    rivals = [_rival(part, j, residuals[:, j], predictions[:, j], good[:, j], keep[:, j], scales[j]) for j in range(p)]
     loose = _loose(design)
     entries = [_entry(part, j, first.projections[:, j], good[:, j], scales[j]) if loose else 0.0 for j in range(p)]
     figures = []
@@ -218,6 +229,10 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
         uneven = growth
         if fit.spreads is not None or fit.counts:
             uneven = unevenness(in_thirds(thirds.predictions, standard[chosen, j]), counts=fit.counts)
+        follow, flagged_spread = followed(told_ahead, told, g & ~k)
+        rival = Rival(0.0, 0.0)
+        if _contested(part, j, follow):
+            rival = _rival(part, j, residuals[:, j], predictions[:, j], good[:, j], k, scales[j])
         along = part.along[k[part.along]]
         r, at = clipped[along, j], part.positions[along]
         next_to = np.flatnonzero(np.diff(at) == 1)
@@ -250,28 +265,44 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
                 gain=correlation(r, predictions[along, j] * (at - at.mean()) if at.size else at),
                 turn=float(turns[0, j]),
                 turn_evidence=float(turns[1, j]),
-                rival=rivals[j].share,
-                rival_everywhere=rivals[j].everywhere,
+                rival=rival.share,
+                rival_everywhere=rival.everywhere,
                 entry=entries[j],
                 crowded=crowded_share(told, g, predictions[:, j], float(scales[j])),
                 missing=missing[0],
                 missing_low=missing[1],
                 missing_high=missing[2],
                 growth=growth,
+                second_gain=rival.gain,
+                at_second_gain=rival.at_gain,
+                follow=follow,
+                flagged_spread=flagged_spread,
             )
         )
     return figures, design
 
 
+def _contested(part: Part, j: int, follow: float) -> bool:
+    """Whether a rival is sought: more samples are flagged than are expected, or more than a few that follow the predictions."""
+    flagged = _flagged(part, j)
+    more = flagged > part.fit.expected[j] or follow > CHECKS.deviations
+    return part.single is not None and flagged > RIVAL_FROM and more
+
+
+def _flagged(part: Part, j: int) -> float:
+    return 1.0 - float(part.kept[j]) / max(int(part.usable[j]), 1)
+
+
 def _rival(part: Part, j: int, residuals: Array, predictions: Array, good: Array, keep: Array, scale: float) -> Rival:
-    """The rival of a signal, if more samples are flagged than are expected."""
-    few = part.kept[j] >= (1 - max(part.fit.expected[j], RIVAL_FROM)) * part.usable[j]
-    if part.single is None or few:
-        return Rival(0.0, 0.0)
+    """The rival of a signal; where no more samples are flagged than are expected, the answer at another gain alone."""
+    assert part.single is not None
     used = np.isfinite(residuals) & good
     signal = part.fit.signals[:, j]
     rows = part.single if used.all() else part.single[used]
-    return find_rival(rows, residuals[used], predictions[used], ~keep[used], signal, float(scale))
+    gain_alone = bool(_flagged(part, j) <= part.fit.expected[j])
+    return find_rival(
+        rows, residuals[used], predictions[used], ~keep[used], signal, float(scale), gain_alone=gain_alone
+    )
 
 
 def _loose(design: Design | None) -> bool:

@@ -59,6 +59,17 @@ class CheckOptions:
     background_unexplained: float = empirical(
         0.3, "unexplained share of the variance with which it is more than a constant"
     )
+    missed_noise: float = empirical(
+        0.3,
+        "mean residual over the scale of the noise that no adversary leaves, and that may be signal which was missed",
+    )
+    blind: float = empirical(
+        0.06, "expected error from noise alone above which directions in the residuals show little of what was missed"
+    )
+    missed_width: float = empirical(
+        2.5,
+        "interference of that signal with the answer over the scale of the residuals: what is narrower is a constant",
+    )
     rival: float = empirical(0.02, "share of the samples that a rival may explain above the stated contamination")
     rival_share: float = empirical(0.05, "and this part of the stated level")
     rival_auto: float = derived(0.35, "the level where none was stated: the most that is assumed")
@@ -75,6 +86,10 @@ class CheckOptions:
     uneven: float = empirical(1.5, "ratio of noise between large and small predictions that costs accuracy")
     rough: float = empirical(
         0.4, "scale of the noise over the responses themselves, where both are large, that is too much"
+    )
+    follow_missing: float = empirical(
+        0.3,
+        "flagged share of the largest third of the predictions from which on it is asked whether responses follow them",
     )
     least_left: float = numeric(0.1, "least share of a third of the samples that its scale is made up from")
     trend: float = empirical(0.1, "correlation along the rows that is worth a look")

@@ -105,8 +105,8 @@ def length_check(figures: Figures) -> Check:
     )
 
 
-def background_check(figures: Figures) -> Check:
-    """Whether residuals are centred at zero."""
+def background_check(figures: Figures, expected: float) -> Check:
+    """Whether residuals are centred at zero; ``expected`` is the error that noise leaves."""
     limit = max(
         CHECKS.background * figures.energy,
         CHECKS.background_noise * figures.scale,
@@ -121,6 +121,8 @@ def background_check(figures: Figures) -> Check:
         and figures.uneven > CHECKS.left_over_uneven
         and figures.unexplained > CHECKS.exact
     )
+    # With many samples a signal that was missed shows in other checks; with few of them this is all there is.
+    left_over = left_over or (_missed(figures) > CHECKS.noisy and expected > CHECKS.blind)
     # The location of the residuals is fitted in any case, so a constant alone does no harm.
     return Check(
         "background",
@@ -131,6 +133,21 @@ def background_check(figures: Figures) -> Check:
         "the responses have a background, or parts that this signal does not explain (other modes, rows not as stated)",
         'Try noise_mean="unknown", or background=... if it was measured.',
     )
+
+
+def _missed(figures: Figures) -> float:
+    """Relative error of the signal if the mean of the residuals is intensity of it that the answer misses; zero if it is not.
+
+    A part of the signal of energy b that is missed leaves a mean of b and, by interference with an answer of energy E, residuals
+    of a scale of about ``sqrt(E b)``. A constant leaves the mean alone, and noise alone no mean that its chance does not explain.
+    """
+    missed = figures.background
+    chance = CHECKS.deviations / float(np.sqrt(max(figures.checked, 1)))
+    if not missed > max(CHECKS.missed_noise, chance) * figures.scale or not figures.unexplained > CHECKS.exact:
+        return 0.0
+    if np.sqrt(missed * figures.energy) > CHECKS.missed_width * figures.scale:
+        return 0.0
+    return float(np.sqrt(missed / (figures.energy + missed)))
 
 
 def evenness_check(figures: Figures, told: Told) -> Check:
@@ -145,7 +162,8 @@ def evenness_check(figures: Figures, told: Told) -> Check:
     rough = figures.rough > CHECKS.rough * (1 - figures.flagged)
     # As many as may be bad need not have been clean.
     more = figures.flagged > (RIVAL_AUTO if isinstance(told.stated, str) else told.stated)
-    severe = ((grows and rough) or (more and _trimmed(figures))) and figures.unexplained > CHECKS.exact
+    proportional = (grows and rough) or (more and _trimmed(figures)) or _follow(figures) or _gains_in_turn(figures)
+    severe = proportional and figures.unexplained > CHECKS.exact
     return Check(
         "evenness of the noise",
         max(figures.growth, figures.uneven) if severe else figures.uneven,
@@ -176,6 +194,28 @@ def _trimmed(figures: Figures) -> bool:
         and figures.growth * low / high > CHECKS.uneven * _by_chance(figures, 2.0)
         and figures.rough > CHECKS.rough * high
     )
+
+
+def _follow(figures: Figures) -> bool:
+    """Whether large responses are flagged that follow their predictions all the same, with errors of a large part of themselves.
+
+    Bad samples do not follow, or follow at one gain; where every row has a gain of its own, or rows are not quite as told, the
+    error of a response is in proportion to it, and the largest ones are flagged on either side of their predictions.
+    """
+    return (
+        figures.missing_high > CHECKS.follow_missing
+        and figures.follow > CHECKS.turn_hint
+        and figures.flagged_spread > CHECKS.rough
+    )
+
+
+def _gains_in_turn(figures: Figures) -> bool:
+    """Whether residuals grow with the signal and neighbours go together, as those of gains in turn do.
+
+    Noise is not known to its neighbours, so half of the usual roughness is enough.
+    """
+    limit = max(CHECKS.deviations / np.sqrt(max(figures.checked, 1)), CHECKS.trend)
+    return bool(grows_with_signal(figures) and figures.rough > CHECKS.rough / 2 and abs(figures.neighbours) > limit)
 
 
 def grows_with_signal(figures: Figures) -> bool:

@@ -104,6 +104,22 @@ def rank_correlation(a: Ordered, b: Ordered, chosen: Array) -> float:
     return float(ranks @ among[first]) / (count * (count * count - 1) / 12)
 
 
+def followed(ahead: Ordered, heard: Ordered, flagged: Array) -> tuple[float, float]:
+    """Whether flagged responses follow their predictions, in standard deviations of chance, and how far about them.
+
+    The second is half the range of the middle 68% of the logarithms of responses over predictions, of the larger predictions: a
+    standard deviation of one law, and half the distance of two groups.
+    """
+    numbers = in_order(ahead, flagged)
+    if numbers.size < 2 * FIGURES.fewest:
+        return 0.0, 0.0
+    larger = numbers[numbers.size // 2 :]
+    ratios = heard.values[larger] / np.maximum(ahead.values[larger], _TINY)
+    logarithms = np.sort(np.log(np.maximum(ratios, FIGURES.least_ratio)))
+    low, high = (logarithms[int(share * larger.size)] for share in (0.16, 0.84))
+    return rank_correlation(ahead, heard, flagged) * float(np.sqrt(numbers.size)), float(high - low) / 2
+
+
 def _ties(values: Array) -> bool:
     """Whether values in their order are not all different."""
     return bool((values[1:] == values[:-1]).any())

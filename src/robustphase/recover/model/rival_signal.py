@@ -7,9 +7,10 @@ do not agree with each other. Samples at which both signals predict about the sa
 there really are is seen among the samples at which the predictions differ; but an adversary chooses its samples among those, and
 then the rival has few of some kind.
 
-There are two candidates: the answer itself at another length, and what is found among the flagged samples alone, from a leading
+There are two candidates: the answer itself at another gain, and what is found among the flagged samples alone, from a leading
 eigenvector of their responses, or one across the answer, by population-Newton steps on the better part of the residuals, and then
-among all samples that it is closer to.
+among all samples that it is closer to. The first costs nothing and is looked at also where no more samples are flagged than may
+be bad: of two gains in turn only the samples with large predictions are flagged.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 
 from robustphase.constants import budget, derived, empirical, numeric
 from robustphase.population import newton_step
+from robustphase.recover.model.residuals import median
 from robustphase.rows.passes import abs2, adjoint_block, project_block
 from robustphase.rows.source import Array
 
@@ -44,6 +46,7 @@ class RivalOptions:
     explained: float = derived(3.0, "scales of the noise within which a sample is explained")
     barely: float = derived(1.5, "scales of the noise by which predictions must differ to tell of a share at all")
     agree: float = derived(2.0, "standard errors within which the shares of all kinds of samples agree")
+    least: float = derived(0.02, "share of all samples below which it does not matter where a rival has them")
     coarse: float = empirical(0.03, "least scale, over the energy of the signal: a rival is found only roughly")
     widest: float = empirical(0.25, "largest scale of a rival's residuals: what is wider explains nothing")
 
@@ -63,13 +66,28 @@ class Rival(NamedTuple):
         where the rival predicts barely something else, and where it predicts more or less, clearly or very clearly. An
         adversary that chooses its samples leaves out some kind of them; a mixture of two signals does not, and this is the
         share of the rival in it.
+    gain : float, default=1.0
+        Another gain at which the answer explains flagged samples.
+    at_gain : float, default=0.0
+        The same as ``everywhere`` of the answer at that gain, less the errors that it may have.
     """
 
     share: float
     everywhere: float
+    gain: float = 1.0
+    at_gain: float = 0.0
 
 
-def find_rival(rows: Array, residuals: Array, predictions: Array, flagged: Array, signal: Array, scale: float) -> Rival:
+def find_rival(
+    rows: Array,
+    residuals: Array,
+    predictions: Array,
+    flagged: Array,
+    signal: Array,
+    scale: float,
+    *,
+    gain_alone: bool = False,
+) -> Rival:
     """Seek a rival of a signal.
 
     Parameters
@@ -84,31 +102,43 @@ def find_rival(rows: Array, residuals: Array, predictions: Array, flagged: Array
         The answer.
     scale : float
         Of the residuals that are kept.
+    gain_alone : bool, default=False
+        Whether to look at the answer at another gain only.
     """
     unknowns = signal.size * (2 if np.iscomplexobj(signal) else 1)
     energy, count = float(np.sum(abs2(signal))), int(flagged.sum())
     if count < RIVAL.fewest or not energy > 0:
         return Rival(0.0, 0.0)
-    few, y = rows[flagged], np.clip(residuals[flagged] + predictions[flagged], -1e6 * energy, 1e6 * energy)
-    found = [np.sqrt(_gain(y, predictions[flagged])) * signal]
-    if count >= RIVAL.samples * unknowns:
-        rival = _found(few, y, signal, scale)
-        # The rival's samples at which the answer is not far off were not flagged, and tell more of it.
-        every = np.clip(residuals + predictions, -1e6 * energy, 1e6 * energy)
-        closer = np.abs(every - abs2(project_block(rows, rival))) < np.abs(residuals)
-        found.append(_descended(rows[closer], every[closer], rival, RIVAL.more_steps) if closer.any() else rival)
-    rivals = []
-    for rival in found:
-        left = np.sort(np.abs(y - abs2(project_block(few, rival))))[: max(int(RIVAL.trimmed * count), 1)]
-        own = min(float(np.median(left)) / _NORMAL_HALF, RIVAL.widest * energy)
-        rivals.append(_support(rows, residuals, predictions, rival, max(scale, own, RIVAL.coarse * energy)))
-    return max(rivals, key=lambda one: one.share)
+    y = np.clip(residuals[flagged] + predictions[flagged], -1e6 * energy, 1e6 * energy)
+
+    def support(ahead: Array, *, one_sided: bool) -> tuple[float, float]:
+        left, best = np.abs(y - ahead[flagged]), max(int(RIVAL.trimmed * count), 1)
+        # The median of the better part.
+        own = float(np.partition(left, best // 2)[best // 2]) / _NORMAL_HALF
+        wide = max(scale, min(own, RIVAL.widest * energy), RIVAL.coarse * energy)
+        return _support(residuals, ahead - predictions, wide, one_sided=one_sided)
+
+    gain = _gain(y, predictions[flagged])
+    share, at_gain = support(gain * predictions, one_sided=True)
+    found = Rival(0.0 if gain_alone else share, 0.0, gain, at_gain)
+    if gain_alone:
+        return found
+    if count < RIVAL.samples * unknowns:
+        return found
+    rival = _found(rows[flagged], y, signal, scale)
+    # The rival's samples at which the answer is not far off were not flagged, and tell more of it.
+    every = np.clip(residuals + predictions, -1e6 * energy, 1e6 * energy)
+    closer = np.abs(every - abs2(project_block(rows, rival))) < np.abs(residuals)
+    if closer.any():
+        rival = _descended(rows[closer], every[closer], rival, RIVAL.more_steps)
+    other, everywhere = support(abs2(project_block(rows, rival)), one_sided=False)
+    return found if found.share >= other else found._replace(share=other, everywhere=everywhere)
 
 
 def _gain(y: Array, predictions: Array) -> float:
     """Typical ratio of responses to large predictions."""
-    large = predictions >= np.median(predictions)
-    return max(float(np.median(y[large] / np.maximum(predictions[large], _TINY))), 0.01)
+    large = predictions >= median(predictions)
+    return max(median(y[large] / np.maximum(predictions[large], _TINY)), 0.01)
 
 
 def _found(rows: Array, y: Array, signal: Array, scale: float) -> Array:
@@ -167,22 +197,24 @@ def _descended(rows: Array, y: Array, signal: Array, steps: int) -> Array:
     return signal
 
 
-def _support(rows: Array, residuals: Array, predictions: Array, rival: Array, scale: float) -> Rival:
+def _support(residuals: Array, differences: Array, scale: float, *, one_sided: bool) -> tuple[float, float]:
+    """Share of the samples that a rival explains, whose predictions differ by so much, of all and of every kind."""
     with np.errstate(over="ignore", invalid="ignore"):
-        ahead = (abs2(project_block(rows, rival)) - predictions) / scale
-        left = residuals / scale
+        ahead, left = differences / scale, residuals / scale
         supports = (np.abs(left - ahead) < RIVAL.explained) & (np.abs(left) > RIVAL.explained)
-    return Rival(int(supports.sum()) / max(ahead.size, 1), _everywhere(left, ahead, supports))
+    share = int(np.count_nonzero(supports)) / max(ahead.size, 1)
+    return share, _everywhere(left, ahead, supports, one_sided=one_sided) if share > RIVAL.least else 0.0
 
 
-def _everywhere(left: Array, ahead: Array, supports: Array) -> float:
+def _everywhere(left: Array, ahead: Array, supports: Array, *, one_sided: bool) -> float:
     """The share of a rival in all kinds of samples where they agree, else the least with a standard error on top.
 
-    All in units of the noise.
+    All in units of the noise. The answer at another gain predicts more everywhere, or less, and so does what an adversary erases;
+    of such a rival the share is told less the errors that it may have.
     """
     size = np.abs(ahead)
     barely = (size > RIVAL.barely) & (size < 2 * RIVAL.explained)
-    if int(barely.sum()) < RIVAL.fewest:
+    if np.count_nonzero(barely) < RIVAL.fewest:
         return 0.0
     # Where the noise hides which samples are the rival's, their mean still shows the share.
     pulls = np.clip(left[barely] / ahead[barely], -1.0, 2.0)
@@ -190,19 +222,24 @@ def _everywhere(left: Array, ahead: Array, supports: Array) -> float:
     share = float(weights @ pulls)
     shares, errors = [share], [float(np.sqrt(weights**2 @ (pulls - share) ** 2))]
     clear = size > 2 * RIVAL.explained
-    overall = int((supports & clear).sum()) / max(int(clear.sum()), 1)
+    told = max(int(clear.sum()), 1)
+    overall = int((supports & clear).sum()) / told
     for side in (ahead, -ahead):
         on_this = side[side > 2 * RIVAL.explained]
         if on_this.size < RIVAL.fewest:
-            # The answer at another length predicts more everywhere, or less, and so does what an adversary erases.
+            if one_sided:
+                continue
             return 0.0
-        middle = float(np.median(on_this))
+        middle = median(on_this)
         for kind in ((side > 2 * RIVAL.explained) & (side <= middle), side > middle):
             count = max(int(kind.sum()), 1)
             shares.append(int((supports & kind).sum()) / count)
             errors.append(float(np.sqrt(overall * (1 - overall) / count)))
+    if len(shares) < 2:
+        return 0.0
     if all(share > overall - RIVAL.agree * error for share, error in zip(shares, errors, strict=True)):
-        return overall
+        uncertain = RIVAL.agree * float(np.sqrt(overall * (1 - overall) / told)) if one_sided else 0.0
+        return max(overall - uncertain, 0.0)
     return max(min(share + error for share, error in zip(shares, errors, strict=True)), 0.0)
 
 

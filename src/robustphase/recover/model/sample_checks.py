@@ -52,6 +52,9 @@ def flagged_check(figures: Figures, told: Told) -> Check:
         few = CHECKS.flagged_few * figures.unknowns / max(figures.samples, 1)
         margin = CHECKS.flagged_more + CHECKS.flagged_share * stated + few + 1.5 * chance
         limit = min(stated + margin, 0.5)
+        if not figures.unexplained > CHECKS.exact and figures.missing > stated + CHECKS.deviations * chance:
+            # An exact fit has no tails and no neighbours of bad responses: what it does not explain is bad.
+            limit = stated + CHECKS.deviations * chance
         remedy = f'Try contamination="auto", or contamination={min(figures.flagged + 0.03, 0.49):.2f}; '
     if figures.crowded:
         remedy += "saturation=... with the upper limit of the readings, since many of them are equal; "
@@ -91,6 +94,17 @@ def rival_check(figures: Figures, stated: float | str) -> Check:
             "descent ended at a signal which is not the best",
             "Use rows with more entries that are not zero, or pass another start as init=... .",
         )
+    if _second_gain(figures, stated):
+        return Check(
+            "rival signal",
+            figures.at_second_gain,
+            limit,
+            True,
+            True,
+            f"{figures.second_gain:.2g} times what the answer predicts explains more of every kind of samples than may be bad: "
+            "two gains or exposure times in one file, or units mixed",
+            "Check that the gain and the units of y are the same throughout, or fit the parts of the data by themselves.",
+        )
     if figures.crowded > mixed:
         return Check(
             "rival signal",
@@ -113,6 +127,17 @@ def rival_check(figures: Figures, stated: float | str) -> Check:
         "Fit the flagged samples by themselves and compare; check that A and the units of y are the same throughout; pass the "
         "frames or detectors as groups=... if some of them may be bad as a whole.",
     )
+
+
+def _second_gain(figures: Figures, stated: float | str) -> bool:
+    """Whether the answer at another gain explains more of every kind of samples than may be bad: its length is in doubt."""
+    # Tails that are all on one side look like a small share of another gain.
+    told = CHECKS.rival_auto if isinstance(stated, str) else (1 + CHECKS.rival_share) * stated + CHECKS.rival
+    may_be_bad = max(told, CHECKS.rival_mixed)
+    matters = abs(float(np.sqrt(max(figures.second_gain, 0.0))) - 1) > CHECKS.length
+    # What an adversary erases or clips may be explained by a small gain, but does not follow the predictions.
+    follow = figures.follow > CHECKS.deviations and figures.flagged_spread < CHECKS.rough / 2
+    return figures.at_second_gain > may_be_bad and matters and follow
 
 
 def explained_check(figures: Figures) -> Check:
