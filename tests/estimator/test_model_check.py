@@ -32,7 +32,7 @@ WRONG = {
     "drifting gain": (lambda A, x, rng: (A, (A @ x) ** 2 * np.linspace(1, 0.1, len(A))), "drift of the gain"),
     "a gain for every row": (
         lambda A, x, rng: (A, (A @ x) ** 2 * np.exp(rng.standard_normal(len(A)))),
-        "length of the signal",
+        "evenness of the noise",
     ),
     "reference beam": (lambda A, x, rng: (A, (A @ x + 2) ** 2), "residuals along the rows"),
     "Fourier rows": (lambda A, x, rng: _fourier(len(A), x), "variety of the rows"),

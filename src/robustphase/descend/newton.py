@@ -260,14 +260,20 @@ class _Curvature:
 
     def __init__(self, source: RowSource, projections: Array, shares: Array, *, single: bool) -> None:
         self._source, self._single = source, single
-        kind = np.complex64 if np.iscomplexobj(projections) else np.float32
-        self._projections = projections.astype(kind) if single else projections
-        self._shares = shares.astype(np.float32) if single else shares
+        self._projections, self._shares, self._unit = projections, shares, np.ones(1)
+        if single:
+            # In units of their own, because single precision has no room for all of them.
+            used = np.where(shares > 0, projections, 0)
+            self._unit = np.maximum(np.abs(used).max(axis=0), NEWTON.least)
+            kind = np.complex64 if np.iscomplexobj(projections) else np.float32
+            self._projections, self._shares = (used / self._unit).astype(kind), shares.astype(np.float32)
 
     def times(self, vectors: Array) -> tuple[Array, Array]:
         """The curvature times vectors (n, k); and the mean change of the predictions along them, (k,). One pass."""
+        unit = self._unit
         if self._single:
-            vectors = vectors.astype(self._projections.dtype)
+            lengths = np.maximum(np.linalg.norm(vectors, axis=0), NEWTON.least)
+            vectors, unit = (vectors / lengths).astype(self._projections.dtype), unit * lengths
 
         def kernel(block: Array, s: Array, w: Array) -> Parts:
             block = in_single_precision(block) if self._single else block
@@ -275,7 +281,7 @@ class _Curvature:
             return Parts(sums=(adjoint_block(block, change * s), change.sum(axis=0)))
 
         parts = self._source.reduce(in_slices(kernel, vectors.shape[1]), (self._projections, self._shares))
-        return 2 * parts.sums[0], parts.sums[1]
+        return 2 * self._unit * unit * parts.sums[0], unit * parts.sums[1]
 
 
 def _change(projections: Array, along: Array) -> Array:
