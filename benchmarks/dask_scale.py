@@ -1,4 +1,4 @@
-"""What the client of a Dask cluster needs for very many samples: ``python -m benchmarks dask_scale [--most 1e7]``.
+"""What the client of a Dask cluster needs for very many samples: ``python -m benchmarks dask_scale [--most 4e6]``.
 
 Rows and responses are made by two worker processes of this machine, so nothing of their number is ever here. For each number of
 samples: peak memory of the client while it fits, what travels in one pass over all samples (bytes on the loopback device, which
@@ -92,7 +92,7 @@ def watched_fit(A: Any, y: Any) -> tuple[Any, Watched]:
     return model, watched
 
 
-def run(most: float = 1e7) -> None:
+def run(most: float = 4e6) -> None:
     from distributed import Client, LocalCluster
 
     rows: list[list[object]] = []

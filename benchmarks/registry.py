@@ -147,7 +147,7 @@ _ALL = (
     Benchmark(
         "large_samples",
         "Does the error fall like one over the root of m, as far as one looks?",
-        2,
+        1,
         SIGNAL,
         _pages("large_samples"),
         _pictures("large_samples.svg"),
@@ -233,7 +233,7 @@ _ALL = (
     Benchmark(
         "transmission",
         "Is a transmission matrix recovered behind a faulty camera, and does it focus?",
-        2.5,
+        1,
         FIT,
         _pages("transmission"),
         _pictures(
@@ -366,7 +366,7 @@ _ALL = (
     Benchmark(
         "dask_scale",
         "What does the client of a cluster need for very many samples?",
-        5,
+        1.5,
         ("rows/*", "rows/dask", *SIGNAL),
         _pages("dask_scale"),
         cores="alone",
