@@ -119,7 +119,8 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     initial_signal_ : ndarray of shape (n,)
         Where the descent started.
     weights_ : ndarray of shape (m,)
-        Weight of every sample in [0, 1]; 0 means treated as bad.
+        Weight of every sample in [0, 1]; 0 means treated as bad. After a fit to very many samples on the workers of a cluster
+        this and the other arrays with a number for every sample are Dask arrays, computed there when somebody asks.
     contamination_ : float
         The level used, or the level found with ``"auto"``.
     residual_weights_ : ndarray of shape (m,)
