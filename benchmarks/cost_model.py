@@ -2,7 +2,8 @@
 
 The seconds that every stage takes for a pass and a gigabyte are read off one fit in memory. Fits of other sizes, and one on a
 Dask cluster of two worker processes, are then predicted from the passes they make, the bytes these read, and for the cluster
-the overhead of a pass; beside each prediction stands what was measured. Writes docs/_generated/cost_model.md.
+the overhead of a pass; of very many samples the pilot's passes read its own rows alone. Beside each prediction stands what was
+measured. Writes docs/_generated/cost_model.md.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 import robustphase as rp
 from benchmarks.options import call
 from benchmarks.render import publish
+from robustphase.recover.pilot import pilot_rows
 from robustphase.rows import DaskRows, MemoryRows, RowSource, project
 from robustphase.simulate import World, make_world
 
@@ -56,9 +59,23 @@ def fastest(run: Callable[[], rp.RobustPhaseRetrieval]) -> tuple[float, rp.Robus
     return min(timed, key=lambda pair: pair[0])
 
 
-def predicted(model: rp.RobustPhaseRetrieval, world: World, prices: dict[str, float]) -> float:
-    """Seconds, from the passes that the stages made."""
-    return sum(passes * world.A.nbytes * prices[name] for name, (passes, _) in stages(model).items() if passes)
+class Prices(NamedTuple):
+    """Seconds for a pass and a byte of each stage, and how many passes the priced fit made."""
+
+    seconds: dict[str, float]
+    passes: dict[str, int]
+
+
+def predicted(model: rp.RobustPhaseRetrieval, world: World, prices: Prices) -> float:
+    """Seconds, from the passes that the stages made; those of a pilot are taken to be as many as in the priced fit."""
+    made, known = stages(model), prices.seconds | {"all samples": prices.seconds["likelihood"]}
+    total = sum(passes * world.A.nbytes * known[name] for name, (passes, _) in made.items() if passes)
+    if "all samples" in made:
+        pilot = pilot_rows(*world.A.shape, 0)
+        assert pilot is not None
+        searched = sum(prices.passes[name] * prices.seconds[name] for name in made if name in prices.passes)
+        total += pilot.size / len(world.A) * world.A.nbytes * searched
+    return total
 
 
 def overhead(there: RowSource, here: RowSource) -> float:
@@ -76,10 +93,12 @@ def overhead(there: RowSource, here: RowSource) -> float:
 def run() -> None:
     world = world_of(PRICED)
     _, model = fastest(lambda: fit(world.A, world))
-    prices = {name: s / (passes * world.A.nbytes) for name, (passes, s) in stages(model).items() if passes}
+    made = {name: parts for name, parts in stages(model).items() if parts[0]}
+    seconds_of = {name: s / (passes * world.A.nbytes) for name, (passes, s) in made.items()}
+    prices = Prices(seconds_of, {name: passes for name, (passes, _) in made.items() if name != "certificate"})
     lines = [
         "Seconds for a pass and a GB, read off n = {}, m = {}: {}.".format(
-            *PRICED, ", ".join(f"{name} {price * 1e9:.2f}" for name, price in prices.items())
+            *PRICED, ", ".join(f"{name} {price * 1e9:.2f}" for name, price in prices.seconds.items())
         ),
         "",
         "| n | m | where | passes | predicted | measured |",
@@ -98,7 +117,7 @@ def run() -> None:
     publish(PAGE, "\n".join(lines) + "\n", seeds=[0, 1])
 
 
-def on_cluster(prices: dict[str, float]) -> str:
+def on_cluster(prices: Prices) -> str:
     """The line of a fit on two worker processes."""
     import dask.array as da
     from distributed import Client, LocalCluster
