@@ -121,6 +121,7 @@ class RowSource(ABC):
         return self._take(indices)
 
     def _take(self, indices: Array) -> Array:
+        # A linear operator has no single rows to tell, and nobody asks it: pilots are for rows that can be looked at.
         raise NotImplementedError(f"{type(self).__name__} cannot tell single rows.")
 
     @abstractmethod
