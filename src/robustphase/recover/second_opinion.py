@@ -40,6 +40,7 @@ from robustphase.descend.objective import State
 from robustphase.initialise.screening import match_lengths
 from robustphase.likelihood import initial_model
 from robustphase.likelihood.noise_model import NOISE
+from robustphase.population import distance
 from robustphase.problem import Candidates, Problem, kept, real_unknowns, select_columns
 from robustphase.recover.contradiction import CONTRADICTION, shortest_half
 from robustphase.rows import OperatorRows, project
@@ -77,6 +78,10 @@ class OpinionOptions:
         "times as many equal responses as is usual make a value that no noise has: levels of a camera differ by less",
     )
     tied: float = derived(1.0, "standard errors of a vote within which it decides nothing")
+    same: float = derived(
+        2.0,
+        "standard errors within which another signal is the answer again: a tight fit has about one of its own, in all directions",
+    )
     tol: tuple[float, ...] = numeric((1e-2, 1e-4), "relative steps at which the two rounds of a tight fit end")
     passes: int = budget(15, "most passes of each")
 
@@ -154,6 +159,7 @@ def second_opinions(
     owners, starts, levels = (np.repeat(values, 2, axis=-1) for values in (owners, starts, levels))
     repeated = _repeated(problem, owners)
     others = fit_tightly(repeated, starts, levels, held_back)
+    errors = standard_errors_of(problem, fit)
     chosen = np.array(
         [
             elected(
@@ -168,6 +174,10 @@ def second_opinions(
         ]
     )
     better = chosen >= 0
+    for k in np.flatnonzero(better):
+        other = others.state.signals[:, np.flatnonzero(owners == k)[chosen[k]]]
+        # Within what a tight fit loses to chance the two are the same, and the answer is the more accurate one.
+        better[k] = distance(other, signals[:, k], relative=True, conjugate=problem.paired) > OPINION.same * errors[k]
     columns = np.array([np.flatnonzero(owners == k)[chosen[k]] for k in np.flatnonzero(better)], dtype=int)
     taken = np.zeros(owners.size, bool)
     taken[columns] = True
@@ -185,6 +195,14 @@ def _matched(problem: Problem) -> Array:
     used = np.asarray((problem.weights > 0).any(axis=1), np.float64)
     factors = match_lengths(problem.source, used)
     return np.asarray(problem.weights * factors[:, np.newaxis])
+
+
+def standard_errors_of(problem: Problem, fit: LikelihoodFit) -> Array:
+    """Errors of least squares at the answers, relative to them, for the noise that their best halves suggest, shape (k,)."""
+    signals, m = fit.state.signals, len(fit.residuals)
+    scales = best_half(problem, fit.residuals) / CONTRADICTION.normal
+    errors: Array = scales / np.maximum(2 * powers(signals), _TINY) * np.sqrt(real_unknowns(signals) / m)
+    return errors
 
 
 def _lead(doubt: float, unknowns: int) -> float:
