@@ -80,7 +80,7 @@ class OpinionOptions:
     tied: float = derived(1.0, "standard errors of a vote within which it decides nothing")
     same: float = derived(
         2.0,
-        "standard errors within which another signal is the answer again: a tight fit has about one of its own, in all directions",
+        "standard errors within which another signal is the answer again: a tight fit has about one of its own",
     )
     tol: tuple[float, ...] = numeric((1e-2, 1e-4), "relative steps at which the two rounds of a tight fit end")
     passes: int = budget(15, "most passes of each")
