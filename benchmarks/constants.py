@@ -54,6 +54,7 @@ STAGES = (
     "descend.shared_weights.SHARING",
     "descend.amplitude_flow.AMPLITUDE",
     "descend.group_leverage.LEVERAGE",
+    "descend.climb.CLIMB",
     "descend.likelihood_fit.FIT",
     "descend.consistency.CONSISTENCY",
     "recover.selection.SELECTION",

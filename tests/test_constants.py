@@ -14,7 +14,7 @@ from robustphase.initialise.screening import SCREENING
 
 ROOMS = ("likelihood", "problem", "initialise", "descend", "recover")
 STAGES = {
-    "NOISE", "COMPARISON", "DENSITY", "PROBLEM", "OBJECTIVE", "NEWTON", "ACCELERATION", "STEPS", "FIT", "CONSISTENCY",
+    "NOISE", "COMPARISON", "DENSITY", "PROBLEM", "OBJECTIVE", "NEWTON", "ACCELERATION", "STEPS", "CLIMB", "FIT", "CONSISTENCY",
     "SCREENING", "SEARCH", "SPECTRA", "NORMS", "START", "SELECTION", "OPINION", "CERTIFICATE", "ENGINE",
     "STANDARD",
 }  # fmt: skip

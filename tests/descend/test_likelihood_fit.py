@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from robustphase import distance
-from robustphase.descend.likelihood_fit import FIT, Free, Reason, Stopping, fit_likelihood, fit_signals, refit
+from robustphase.descend.climb import CLIMB, Free, Reason, Stopping
+from robustphase.descend.likelihood_fit import fit_likelihood, fit_signals, refit
 from robustphase.descend.objective import OBJECTIVE, State, in_double
 from robustphase.experiments.oracle import oracle_least_squares
 from robustphase.likelihood import NoiseModel, initial_model
@@ -36,7 +37,7 @@ def signal_of(problem, fit, column=0):
 
 
 def assert_never_lower(fit, case):
-    rounding = FIT.rounding[0 if in_double(fit.merits.shape[1]) else 1]
+    rounding = CLIMB.rounding[0 if in_double(fit.merits.shape[1]) else 1]
     assert fit.merits.shape[0] >= 2, case
     for k, merits in enumerate(fit.merits.T):
         merits = merits[~np.isnan(merits)]

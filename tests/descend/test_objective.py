@@ -9,7 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import t as student
 
-from robustphase.descend.likelihood_fit import Free, Stopping, fit_likelihood
+from robustphase.descend.climb import Free, Stopping
+from robustphase.descend.likelihood_fit import fit_likelihood
 from robustphase.descend.objective import (
     OBJECTIVE,
     State,

@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import robustphase as rp
-from robustphase.descend.likelihood_fit import FIT
+from robustphase.descend.climb import CLIMB
 from robustphase.rows import DaskRows
 
 da = pytest.importorskip("dask.array")
@@ -50,7 +50,7 @@ def test_a_dask_array_is_all_that_is_needed(world, client, in_memory):
         model = rp.RobustPhaseRetrieval(0.1).fit(rows, y)
         assert_allclose(model.signal_, in_memory.signal_, rtol=0, atol=1e-8)
         # Blocks are summed in another order, and a fit ends when steps are shorter than its tolerance.
-        assert_allclose(model.weights_, in_memory.weights_, rtol=0, atol=FIT.tol)
+        assert_allclose(model.weights_, in_memory.weights_, rtol=0, atol=CLIMB.tol)
         assert model.history_[-1].passes == in_memory.history_[-1].passes
         assert_allclose(model.predict(rows), in_memory.predict(world.A), atol=1e-7)
 

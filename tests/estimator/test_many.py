@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.constants import varied
-from robustphase.descend.likelihood_fit import FIT
+from robustphase.descend.climb import CLIMB
 from robustphase.recover.engine import ENGINE
 
 N, M, P = 24, 1200, 5
@@ -44,7 +44,7 @@ def make(seed=0, *, complex_data=False, background=0.0, noise=0.2, p=P, wrong_ro
 def test_answers_are_those_of_separate_fits_where_no_row_is_wrong_for_all(complex_data, noise_mean):
     A, Y, X = make(complex_data=complex_data, background=2.0 if noise_mean == "unknown" else 0.0, wrong_rows=0)
     # Run to a tenth of the usual tolerance, so that what is left to go is less than what is compared.
-    with varied(FIT, tol=0.1 * FIT.tol):
+    with varied(CLIMB, tol=0.1 * CLIMB.tol):
         model = RobustPhaseRetrieval(0.1, noise_mean=noise_mean).fit(A, Y)
         separate = [RobustPhaseRetrieval(0.1, noise_mean=noise_mean).fit(A, Y[:, k]) for k in range(P)]
     assert model.signal_.shape == (P, N)

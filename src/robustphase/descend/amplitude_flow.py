@@ -25,7 +25,7 @@ import numpy as np
 
 from robustphase.constants import budget, derived, empirical, numeric
 from robustphase.descend.group_leverage import Leverages, group_leverages
-from robustphase.descend.shared_weights import Judged, Shared, nothing_shared, shared_weights
+from robustphase.descend.shared_weights import SampleFit, Shared, nothing_shared, shared_weights
 from robustphase.likelihood import NoiseModel, e_step, initial_model, m_step
 from robustphase.problem import Problem
 from robustphase.rows import RowSource, sweep
@@ -164,7 +164,7 @@ def _judge(
         seen = e_step(column, spreads, density, kept.weights, noise)
         noise = m_step(noise, seen.statistics, kept.levels)
     seen = e_step(column, spreads, density, kept.weights, noise)
-    shared = shared_weights(problem._replace(density=density), Judged(column, spreads, seen.clean, noise), last)
+    shared = shared_weights(problem._replace(density=density), SampleFit(column, spreads, seen.clean, noise), last)
     return seen.clean[:, 0], shared, noise
 
 

@@ -64,6 +64,14 @@ class State(NamedTuple):
         state: State = select_columns(self, columns)
         return state
 
+    def residuals_and_spreads(self, responses: Array, projections: Array) -> tuple[Array, Array]:
+        """``y − |A x|² − b``, and the variances v of the predictions, shape (b, k), at projections ``A x`` of these signals."""
+        spreads = abs2(projections)
+        residuals = responses - spreads
+        residuals -= self.backgrounds
+        spreads *= self.spreads / np.maximum(abs2(self.signals).sum(axis=0), NEWTON.least)
+        return residuals, spreads
+
 
 class Evaluation(NamedTuple):
     """What one pass tells of a state: the merit M (k,), moments, statistics, and projections ``A x`` (m, k)."""

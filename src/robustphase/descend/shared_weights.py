@@ -63,7 +63,7 @@ def nothing_shared(problem: Problem) -> Shared:
     return Shared(np.ones(problem.responses.shape[0]), (None,) * len(problem.groupings))
 
 
-class Judged(NamedTuple):
+class SampleFit(NamedTuple):
     """What a fit says of its samples: residuals, variances of the predictions, probabilities to be clean (m, k); its noise."""
 
     residuals: Array
@@ -72,14 +72,14 @@ class Judged(NamedTuple):
     noise: NoiseModel
 
 
-def shared_weights(problem: Problem, fit: Judged, last: Shared | None = None) -> Shared:
+def shared_weights(problem: Problem, fit: SampleFit, last: Shared | None = None) -> Shared:
     """What residuals say of the groups.
 
     Parameters
     ----------
     problem : Problem
         The samples, with the weights of their covariates alone.
-    fit : Judged
+    fit : SampleFit
         The fit.
     last : Shared, optional
         What it made use of.

@@ -28,7 +28,7 @@ from robustphase.estimator.inputs import (
     open_rows,
     read_by,
 )
-from robustphase.estimator.on_workers import fit_on_workers, is_served
+from robustphase.estimator.on_workers import fit_on_workers
 from robustphase.estimator.progress import LiveLine, Stopped, Watch, usual_passes
 from robustphase.estimator.scoring import explained
 from robustphase.estimator.standard_errors import FittedModel, sandwich, weighted_sandwich
@@ -40,7 +40,7 @@ from robustphase.population import PairedSignal
 from robustphase.problem import KEPT
 from robustphase.recover.drift import Drift
 from robustphase.recover.model import ModelCheck, ModelWarning
-from robustphase.rows import DaskRows, RowSource, project
+from robustphase.rows import RowSource, project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
@@ -325,11 +325,10 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 line.clear()
             self._note(record)
 
-        if isinstance(source, DaskRows) and is_served(self, source, y, groups):
-            message = fit_on_workers(self, source, y, level, note)
-            if message is not None:
-                self.n_iter_ = len(self.history_)
-                return message, ConvergenceWarning
+        message = fit_on_workers(self, source, y, groups, level, note)
+        if message is not None:
+            self.n_iter_ = len(self.history_)
+            return message, ConvergenceWarning
         samples = self._check_data(A, y, reset=True, source=source, many=True)
         if watch is not None and samples.responses.ndim == 2:
             watch.signal_count = samples.responses.shape[1]

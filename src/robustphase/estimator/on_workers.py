@@ -1,7 +1,7 @@
 """A fit to very many samples on the workers of a Dask cluster, of which nothing comes here but sums and a pilot.
 
 Rows and responses stay on the workers. Some of them, drawn at random, are brought here and fitted in memory; the rule of that
-fit weighs all the others where they are (:mod:`robustphase.recover.judged_rows`), and the likelihood of all is climbed with
+fit weighs all the others where they are (:mod:`robustphase.recover.weighed_rows`), and the likelihood of all is climbed with
 sums. So neither the memory of this process nor what travels in a pass grows with the number of samples. The answer is that of
 the same samples in memory, which are fitted in the same two steps. What is said of every sample comes back as a Dask array.
 
@@ -10,99 +10,53 @@ Samples for which a pilot does not serve are fitted as those in memory are, with
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
-from robustphase.descend.likelihood_fit import Free, climb
-from robustphase.descend.objective import State
+from robustphase.descend.climb import Free, climb
 from robustphase.estimator.history import Clock, Iteration, Note
-from robustphase.initialise.standardise import Change
 from robustphase.likelihood import NoiseModel
 from robustphase.population import distance
 from robustphase.problem import kept
-from robustphase.recover.judged_rows import Column, JudgedRows
 from robustphase.recover.pilot import fits_in_memory, pilot_rows, stopping
-from robustphase.recover.sample_rule import SampleRule
-from robustphase.rows import DaskRows, RescaledRows, RowSource
+from robustphase.recover.rule_as_given import PER_SAMPLE, RuleAsGiven
+from robustphase.recover.weighed_rows import Column, WeighedRows
+from robustphase.rows import DaskRows, RowSource
 from robustphase.rows.passes import abs2, project_block
 from robustphase.rows.source import Array, Parts
 from robustphase.validation import largest_safe
 
-#: What is said of every sample, in the order of the columns of a judgement.
-PER_SAMPLE = ("weights_", "residual_weights_", "covariate_weights_", "_probabilities")
 
-
-@dataclass(frozen=True)
-class Sight:
-    """How rows as they were given become standard ones, and what is said of samples behind those."""
-
-    size: float
-    changes: tuple[Change, ...]
-    rule: SampleRule
-    state: State
-
-    def rows(self, source: RowSource) -> RowSource:
-        """The standard rows."""
-        source = RescaledRows(source, self.size) if self.size != 1 else source
-        for change in self.changes:
-            source = change.rows(source)
-        return source
-
-    def block(self, rows: Array) -> Array:
-        """Some rows made standard."""
-        rows = rows / self.size
-        for change in self.changes:
-            # W is Hermitian, so that rows change as the adjoints of signals do.
-            rows = change.back(rows.conj().T).conj().T
-        return rows
-
-    def judgement(self, rows: Array, responses: Array) -> Array:
-        """What is said of some samples, shape (b, 4): see :data:`PER_SAMPLE`."""
-        block = self.block(rows)
-        scaled = responses.reshape(-1, 1) / self.rule.unit
-        weights = self.rule.row_weights(block)
-        judged = self.rule.judge(self.state, scaled, project_block(block, self.state.signals), weights)
-        return np.hstack(
-            (np.clip(judged.counted * weights, 0.0, 1.0), judged.squares * weights, weights, judged.clean * weights)
-        )
-
-
-def is_served(estimator: Any, source: RowSource, y: Any, groups: Any) -> bool:
-    """Whether the rows and responses are many, on workers, and to be taken for alike."""
-    if not (isinstance(source, DaskRows) and source.on_workers and hasattr(y, "__dask_graph__")):
-        return False
-    plain = groups is None and all(getattr(estimator, name) is None for name in ("saturation", "background", "drift"))
-    by_engine = estimator.step == "newton" and estimator.batches == 1 and estimator.polish
-    found = isinstance(estimator.init, str) and estimator.init == "auto"
-    alike = np.ndim(y) == 1 and estimator.noise != "poisson" and source.shape[:1] == y.shape
-    return plain and by_engine and found and alike and pilot_rows(*source.shape, estimator._seed) is not None
-
-
-def fit_on_workers(estimator: Any, source: DaskRows, y: Any, level: float | str, note: Note) -> str | None:
+def fit_on_workers(
+    estimator: Any, source: RowSource, y: Any, groups: Any, level: float | str, note: Note
+) -> str | None:
     """Fit the estimator; what to warn of, or None where a pilot does not serve and nothing was fitted.
 
     Parameters
     ----------
     estimator : RobustPhaseRetrieval
         What to fit.
-    source : DaskRows
+    source : RowSource
         The rows.
     y : dask.array.Array of shape (m,)
         The responses.
+    groups : array-like or None
+        Labels of samples, which no pilot knows.
     level : float or "auto"
         ε.
     note : callable
         Takes every record of the history.
     """
-    clock, (m, n) = Clock(source), source.shape
-    responses = source.beside(y)
-    if not _is_ordinary(source, responses):
+    if not (isinstance(source, DaskRows) and source.on_workers and hasattr(y, "__dask_graph__")):
         return None
-    chosen = pilot_rows(m, n, estimator._seed)
-    assert chosen is not None
+    if groups is not None or not _is_plain(estimator) or y.shape != source.shape[:1]:
+        return None
+    clock, (m, n) = Clock(source), source.shape
+    chosen, responses = pilot_rows(m, n, estimator._seed), source.beside(y)
+    if chosen is None or not _is_ordinary(source, responses):
+        return None
     pilot = clone(estimator).set_params(callback=None, verbose=False, random_state=estimator._seed)
     pilot._seed = estimator._seed
     # Too many rows to bring here are fitted where they are; the numbers of each stay few.
@@ -113,17 +67,24 @@ def fit_on_workers(estimator: Any, source: DaskRows, y: Any, level: float | str,
     for record in pilot.history_:
         note(record._replace(passes=clock.now()[0]))
     rule = pilot._rule.for_more(m / chosen.size)
-    sight = Sight(pilot._size, pilot._standard.changes, rule, rule.state)
-    judged = JudgedRows(sight.rows(source), responses, rule)
-    reached = climb(judged.problem(), rule.state, stopping(rule, m, n)._replace(exact_passes=0), Free.SHAPE)
-    sight = Sight(sight.size, sight.changes, rule, reached.state(rule.levels))
+    as_given = RuleAsGiven(pilot._size, pilot._standard.changes, rule, rule.state)
+    weighed = WeighedRows(as_given.standard(source), responses, rule)
+    reached = climb(weighed.problem(), rule.state, stopping(rule, m, n)._replace(exact_passes=0), Free.SHAPE)
+    as_given = as_given._replace(state=reached.state(rule.levels))
     passes, seconds = clock.now()
     note(Iteration("all samples", moved=reached.moves[-1], passes=passes, seconds=seconds))
-    count, total = _kept_residuals(judged, sight)
-    estimator.__dict__.update(_attributes(pilot, sight, float(count), float(total), m))
-    estimator.__dict__.update(_per_sample(source, y, sight))
+    estimator.__dict__.update(_attributes(pilot, as_given, _kept(weighed, as_given), m))
+    estimator.__dict__.update(_per_sample(source, y, as_given))
     estimator.converged_ = bool(pilot.converged_ and reached.converged.all())
     return str(message)
+
+
+def _is_plain(estimator: Any) -> bool:
+    """Whether the estimator finds one signal by the engine, and takes all samples for alike."""
+    alike = all(getattr(estimator, name) is None for name in ("saturation", "background", "drift"))
+    by_engine = estimator.step == "newton" and estimator.batches == 1 and estimator.polish
+    found = isinstance(estimator.init, str) and estimator.init == "auto"
+    return alike and by_engine and found and estimator.noise != "poisson"
 
 
 def _is_ordinary(source: RowSource, responses: Any) -> bool:
@@ -142,9 +103,15 @@ def _is_ordinary(source: RowSource, responses: Any) -> bool:
     return bool(strange == 0 and turned >= 0.5 * source.shape[0])
 
 
-def _kept_residuals(judged: JudgedRows, sight: Sight) -> tuple[float, float]:
+class _Kept(NamedTuple):
     """How many samples are kept, and the sum of their residuals."""
-    rule, state = sight.rule, sight.state
+
+    number: float
+    residuals: float
+
+
+def _kept(weighed: WeighedRows, as_given: RuleAsGiven) -> _Kept:
+    rule, state = as_given.rule, as_given.state
 
     def kernel(block: Array, y: Array, w: Array) -> Parts:
         projections = project_block(block, state.signals)
@@ -152,14 +119,14 @@ def _kept_residuals(judged: JudgedRows, sight: Sight) -> tuple[float, float]:
         keep = kept(np.clip(counted * w, 0.0, 1.0))
         return Parts(sums=(np.array([keep.sum(), ((y - abs2(projections)) * keep).sum() * rule.unit]),))
 
-    count, total = judged.reduce(kernel, (judged.column(Column.RESPONSES), judged.column(Column.WEIGHTS))).sums[0]
-    return float(count), float(total)
+    columns = (weighed.column(Column.RESPONSES), weighed.column(Column.WEIGHTS))
+    return _Kept(*weighed.reduce(kernel, columns).sums[0].tolist())
 
 
-def _attributes(pilot: Any, sight: Sight, count: float, total: float, m: int) -> dict[str, Any]:
+def _attributes(pilot: Any, as_given: RuleAsGiven, those: _Kept, m: int) -> dict[str, Any]:
     """What is known of all samples together; the rest is the pilot's."""
-    state, unit = sight.state, sight.rule.unit
-    signal = pilot._marked(pilot._standard.back(np.sqrt(unit) * state.signals)[:, 0] / sight.size)
+    state, unit = as_given.state, as_given.rule.unit
+    signal = pilot._marked(pilot._standard.back(np.sqrt(unit) * state.signals)[:, 0] / as_given.size)
     noise = state.noise._replace(scales=unit * state.noise.scales)
     known = {name: value for name, value in vars(pilot).items() if name.endswith("_") or name.startswith("_")}
     known.pop("history_")
@@ -171,16 +138,16 @@ def _attributes(pilot: Any, sight: Sight, count: float, total: float, m: int) ->
         "noise_model_": NoiseModel(*(part[0].item() for part in noise)),
         "noise_scale_": noise.scales[0].item(),
         "residual_centre_": (unit * state.backgrounds)[0].item(),
-        "noise_mean_": total / max(count, 1.0) if pilot.noise_mean == "unknown" else 0.0,
-        "contamination_": 1 - count / m if isinstance(pilot.contamination, str) else pilot.contamination_,
+        "noise_mean_": those.residuals / max(those.number, 1.0) if pilot.noise_mean == "unknown" else 0.0,
+        "contamination_": 1 - those.number / m if isinstance(pilot.contamination, str) else pilot.contamination_,
     }
 
 
-def _per_sample(source: DaskRows, y: Any, sight: Sight) -> dict[str, Any]:
+def _per_sample(source: DaskRows, y: Any, as_given: RuleAsGiven) -> dict[str, Any]:
     """What is said of every sample, computed where the samples are when somebody asks."""
     aligned = y.rechunk((source.array.chunks[0],))
     judgement = source.array.map_blocks(
-        lambda rows, values: sight.judgement(rows, values[:, 0]),
+        lambda rows, values: as_given.judgement(rows, values[:, 0]),
         aligned[:, np.newaxis],
         dtype=np.float64,
         chunks=(source.array.chunks[0], (len(PER_SAMPLE),)),

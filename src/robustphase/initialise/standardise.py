@@ -180,6 +180,14 @@ class Change(NamedTuple):
         return across * signals + self.unit[:, np.newaxis] * ((along - across) * (self.unit.conj() @ signals))
 
 
+def changed_rows(rows: Array, changes: tuple[Change, ...]) -> Array:
+    """Some rows after the changes."""
+    for change in changes:
+        # W is Hermitian, so that rows change as the adjoints of signals do.
+        rows = change.back(rows.conj().T).conj().T
+    return rows
+
+
 class Standardised(NamedTuple):
     """Samples with standard rows, and the changes that made them so, in their order."""
 
@@ -248,13 +256,13 @@ def standardised(samples: Samples, whiten: bool | str, contamination: float | st
             # Rows that are all one have no second moment to speak of, and no signal to show; the model check says so.
             return now
         now = _changed(now, change, normal=False)
-        left = row_figures(_as_changed(rows, now), level)
+        left = row_figures(changed_rows(rows, now.changes), level)
         if left.spread - 1 <= STANDARD.errors * left.spread_error:
             return _made(now)
     if samples.source.shape[1] > STANDARD.whole:
         return now._replace(samples=now.samples._replace(normal=False))
     now = _whitened(now, contamination, shrink=True)
-    normal = figures.centred and row_figures(_as_changed(rows, now), level).normal_lengths
+    normal = figures.centred and row_figures(changed_rows(rows, now.changes), level).normal_lengths
     return now._replace(samples=now.samples._replace(normal=normal))
 
 
@@ -278,14 +286,6 @@ def _agreed(squares: Array, n: int, degrees: int, deviation: float) -> float:
 def _changed(before: Standardised, change: Change, *, normal: bool) -> Standardised:
     samples = before.samples._replace(source=change.rows(before.samples.source), normal=normal)
     return Standardised(samples, (*before.changes, change))
-
-
-def _as_changed(rows: Array, now: Standardised) -> Array:
-    """Some rows after the changes."""
-    for change in now.changes:
-        # W is Hermitian, so that rows change as the adjoints of signals do.
-        rows = change.back(rows.conj().T).conj().T
-    return rows
 
 
 def row_figures(rows: Array, level: float) -> RowFigures:

@@ -71,8 +71,12 @@ def bad_density(problem_density: Array, responses: Array, doubts: Array) -> Arra
     doubts : ndarray of shape (m, k)
         Probability of every sample to be bad; zero for one that cannot be used.
     """
-    doubted, hiding = doubted_density(responses, doubts)
-    density: Array = np.minimum(problem_density, doubted + hiding * problem_density)
+    return mixed_density(problem_density, *doubted_density(responses, doubts))
+
+
+def mixed_density(everything: Array, doubted: Array, hiding: Array | float) -> Array:
+    """Density of bad responses, from that of all, of the doubted ones, and the share of all that may hide bad ones besides."""
+    density: Array = np.minimum(everything, doubted + hiding * everything)
     return density
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robustphase.descend.shared_weights import Judged, Shared, nothing_shared, shared_weights
+from robustphase.descend.shared_weights import SampleFit, Shared, nothing_shared, shared_weights
 from robustphase.likelihood.bad_responses import marginal_law
 from robustphase.likelihood.noise_model import NoiseModel, law_mean, law_variance
 from robustphase.problem import Problem
@@ -55,7 +55,7 @@ def groups_under_law(problem: Problem, lawful: Lawful, detector: Detector) -> Sh
     if detector.censored is not None:
         weights = weights * ~detector.censored
     alike = problem._replace(density=law / np.maximum(slopes, _TINY), weights=weights)
-    return shared_weights(alike, Judged(residuals, np.zeros_like(residuals), lawful.clean, shape))
+    return shared_weights(alike, SampleFit(residuals, np.zeros_like(residuals), lawful.clean, shape))
 
 
 def _root_residuals(counts: Array, means: Array, offsets: Array | None) -> tuple[Array, Array]:

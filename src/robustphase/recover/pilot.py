@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robustphase.constants import budget, empirical, numeric
-from robustphase.descend.likelihood_fit import FIT, Free, LikelihoodFit, Stopping, fit_likelihood
+from robustphase.descend.climb import CLIMB, Free, Stopping
+from robustphase.descend.likelihood_fit import LikelihoodFit, fit_likelihood
 from robustphase.problem import Problem, kept
 from robustphase.recover.recovery import Recovery, Run
 from robustphase.recover.sample_rule import SampleRule
@@ -94,8 +95,8 @@ def stopping(rule: SampleRule, m: int, n: int) -> Stopping:
     """When the climb to the likelihood of all samples ends."""
     state = rule.state
     noise = float(state.noise.scales[0] / max(float(abs2(state.signals).sum()), np.finfo(np.float64).tiny))
-    tol = max(FIT.tol, PILOT.resolution * noise * float(np.sqrt(n / m)))
-    return Stopping(tol, FIT.resolution, FIT.passes, FIT.exact_passes)
+    tol = max(CLIMB.tol, PILOT.resolution * noise * float(np.sqrt(n / m)))
+    return Stopping(tol, CLIMB.resolution, CLIMB.passes, CLIMB.exact_passes)
 
 
 def problem_by(rule: SampleRule, source: RowSource, responses: Array, weights: Array, density: Array) -> Problem:

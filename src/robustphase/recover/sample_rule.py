@@ -15,12 +15,10 @@ from robustphase.descend.consistency import in_ranges, relative_energies
 from robustphase.descend.likelihood_fit import LikelihoodFit
 from robustphase.descend.objective import State
 from robustphase.likelihood import NoiseModel, e_step
-from robustphase.likelihood.bad_responses import DENSITY, DensityCurve, density_curve, doubted_density
+from robustphase.likelihood.bad_responses import DENSITY, DensityCurve, density_curve, doubted_density, mixed_density
 from robustphase.problem import Problem, Screen
-from robustphase.rows.passes import abs2, project_block
+from robustphase.rows.passes import project_block
 from robustphase.rows.source import Array
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 class Suspects(NamedTuple):
@@ -104,16 +102,13 @@ class SampleRule(NamedTuple):
 
     def bad_density(self, responses: Array) -> Array:
         """Density of bad responses at responses over their unit."""
-        everything = self.responses.at(responses)
-        bad = np.minimum(everything, self.doubted.at(responses) + self.hiding * everything)
+        bad = mixed_density(self.responses.at(responses), self.doubted.at(responses), self.hiding)
         density: Array = np.maximum(bad, DENSITY.floor)
         return density
 
     def judge(self, state: State, responses: Array, projections: Array, weights: Array) -> Judgement:
         """What is said of samples (b, 1) at a state, given their projections and the weights of their covariates."""
-        energies = abs2(projections)
-        residuals = responses - energies - state.backgrounds
-        spreads = energies * (state.spreads / np.maximum(abs2(state.signals).sum(axis=0), _TINY))
+        residuals, spreads = state.residuals_and_spreads(responses, projections)
         density = np.maximum(self.responses.at(responses), DENSITY.low_floor)
         counted = e_step(residuals, spreads, density, weights, self.counted).clean
         seen = e_step(residuals, spreads, self.bad_density(responses), weights, state.noise)

@@ -35,7 +35,8 @@ from typing import NamedTuple
 import numpy as np
 
 from robustphase.constants import budget, derived, empirical, numeric
-from robustphase.descend.likelihood_fit import FIT, Free, LikelihoodFit, Stopping, fit_likelihood
+from robustphase.descend.climb import CLIMB, Free, Stopping
+from robustphase.descend.likelihood_fit import LikelihoodFit, fit_likelihood
 from robustphase.descend.objective import State
 from robustphase.initialise.screening import match_lengths
 from robustphase.likelihood import initial_model
@@ -116,7 +117,7 @@ def faint(problem: Problem, fit: LikelihoodFit) -> Array:
     What did not settle is no answer, and too few samples, or those of a signal of no length, have no half to search in.
     """
     m, power = problem.source.shape[0], powers(fit.state.signals)
-    if m < 2 * FIT.few_samples * real_unknowns(fit.state.signals):
+    if m < 2 * CLIMB.few_samples * real_unknowns(fit.state.signals):
         return np.zeros(power.shape, bool)
     dim: Array = fit.converged & (power > 0) & (power < best_half(problem, fit.residuals))
     return dim

@@ -26,7 +26,7 @@ class Column(Enum):
     DENSITY = 2
 
 
-class Judged:
+class OnDemand:
     """A per-sample array of shape (m, 1) that exists only while a block is at hand.
 
     Attributes
@@ -48,12 +48,12 @@ class Judged:
         assert self.total is not None
         return self.total
 
-    def astype(self, dtype: Any, *, copy: bool = True) -> Judged:
+    def astype(self, dtype: Any, *, copy: bool = True) -> OnDemand:
         """Itself: it is made in double precision."""
         return self
 
 
-class JudgedRows(RowSource):
+class WeighedRows(RowSource):
     """Another source, with its responses beside it and a rule for both.
 
     Values of single samples that a kernel returns stay where they are: a pass returns sums only.
@@ -74,7 +74,7 @@ class JudgedRows(RowSource):
 
     def column(self, which: Column, total: Array | None = None) -> Any:
         """A per-sample array for passes over these rows, and its sum if it is known."""
-        return Judged(which, self.shape[0], total)
+        return OnDemand(which, self.shape[0], total)
 
     def problem(self) -> Problem:
         """All samples, as a problem that is solved with sums alone: one pass."""
@@ -84,16 +84,16 @@ class JudgedRows(RowSource):
         return problem_by(self.rule, self, *known)
 
     def _reduce(self, kernel: Kernel, per_row: Sequence[Any], pairing: int) -> Parts:
-        wanted = [values.which.value if isinstance(values, Judged) else -1 for values in per_row]
-        given = [values for values in per_row if not isinstance(values, Judged)]
+        wanted = [values.which.value if isinstance(values, OnDemand) else -1 for values in per_row]
+        given = [values for values in per_row if not isinstance(values, OnDemand)]
         rule = self.rule
 
-        def on_judged(block: Array, y: Array, *others: Array) -> Parts:
+        def on_weighed(block: Array, y: Array, *others: Array) -> Parts:
             responses = y.reshape(-1, 1) / rule.unit
             made = (responses, rule.row_weights(block), rule.bad_density(responses))
             rest = iter(others)
             parts = kernel(block, *(made[which] if which >= 0 else next(rest) for which in wanted))
             return Parts(sums=parts.sums)
 
-        sums = self.source.reduce(on_judged, (self.responses, *given), pairing=pairing).sums
+        sums = self.source.reduce(on_weighed, (self.responses, *given), pairing=pairing).sums
         return Parts(sums, rows=(np.empty((0, 1)),))
