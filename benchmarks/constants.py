@@ -61,8 +61,8 @@ STAGES = (
     "recover.contradiction.CONTRADICTION",
     "recover.second_opinion.OPINION",
     "recover.certificate.CERTIFICATE",
-    "recover.under_law.CENSORING",
-    "recover.under_law.UNDER_LAW",
+    "recover.law.under_law.CENSORING",
+    "recover.law.under_law.UNDER_LAW",
     "recover.engine.ENGINE",
 )
 #: n, m, complex; contamination as done and as told; scale of the noise over the mean response; noise law.

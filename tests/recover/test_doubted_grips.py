@@ -12,7 +12,7 @@ from robustphase.likelihood.bad_responses import marginal_law
 from robustphase.likelihood.laws import Readings
 from robustphase.likelihood.poisson_law import PoissonLaw
 from robustphase.problem import Problem
-from robustphase.recover.doubted_grips import GRIPS, doubted_grips, worth_learning
+from robustphase.recover.law.doubted_grips import GRIPS, doubted_grips, worth_learning
 from robustphase.rows import as_source
 from robustphase.simulate import make_counts
 

@@ -12,8 +12,8 @@ from robustphase.likelihood.bad_responses import marginal_law
 from robustphase.likelihood.laws import Readings
 from robustphase.likelihood.poisson_law import PoissonLaw
 from robustphase.problem import Problem
-from robustphase.recover.doubted_grips import GRIPS
-from robustphase.recover.doubtful_direction import (
+from robustphase.recover.law.doubted_grips import GRIPS
+from robustphase.recover.law.doubtful_direction import (
     DIRECTION,
     doubtful_direction,
     moved_beyond_chance,

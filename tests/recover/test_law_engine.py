@@ -11,7 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.constants import varied
-from robustphase.recover.law_engine import LAW_ENGINE, _most_uneven
+from robustphase.recover.law.engine import LAW_ENGINE
+from robustphase.recover.law.evidence import most_uneven
 from robustphase.simulate import make_camera, make_counts, make_world
 from robustphase.simulate.designs import find_design
 
@@ -87,7 +88,7 @@ def test_bad_samples_alone_make_no_noise_look_uneven():
     upper = np.concatenate((sizes[:400], sizes[400:2000]))
     ratio = np.log(np.median(upper) / np.median(sizes[2000:]))
     assert ratio > 0.15
-    assert ratio < _most_uneven(sizes, 0.1, 4000)
+    assert ratio < most_uneven(sizes, 0.1, 4000)
 
 
 def test_many_columns_and_operators_follow_the_same_law():

@@ -15,8 +15,8 @@ from robustphase.initialise.block_davidson import candidate_directions
 from robustphase.problem import build_problem
 from robustphase.recover import contradiction, second_opinion
 from robustphase.recover.contradiction import CONTRADICTION, asked_of, far, near, shortest_half
+from robustphase.recover.law.under_law import UNDER_LAW
 from robustphase.recover.second_opinion import OPINION, Rules, best_half, crowded, elected, expected_shares
-from robustphase.recover.under_law import UNDER_LAW
 from robustphase.rows import MemoryRows
 from robustphase.simulate import ParametricAttack, elliptical, make_world
 

@@ -11,7 +11,7 @@ from robustphase.population import paper_step
 from robustphase.problem import Grouping
 from robustphase.recover import Recovery
 from robustphase.recover.drift import Drift
-from robustphase.recover.law_engine import Detector
+from robustphase.recover.law.answers import Detector
 from robustphase.recover.model import ModelCheck
 from robustphase.rows.source import Array
 from robustphase.validation import Samples

@@ -19,7 +19,7 @@ from robustphase.likelihood import initial_model
 from robustphase.problem import PROBLEM
 from robustphase.recover import Known, Recovery, recover
 from robustphase.recover.drift import DRIFT, find_drift, no_drift
-from robustphase.recover.law_engine import Detector
+from robustphase.recover.law.answers import Detector
 from robustphase.rows import project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array

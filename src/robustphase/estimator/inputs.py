@@ -18,7 +18,8 @@ from robustphase.initialise.start import METHODS as STARTS
 from robustphase.initialise.start import check_whiten
 from robustphase.means import METHODS as MEAN_ESTIMATORS
 from robustphase.recover.drift import DRIFTS
-from robustphase.recover.law_engine import LAW_ENGINE, NOISES, Detector
+from robustphase.recover.law.answers import NOISES, Detector
+from robustphase.recover.law.engine import LAW_ENGINE
 from robustphase.rows import OperatorRows, RowSource, as_source
 from robustphase.rows.opening import as_array
 from robustphase.rows.operators import is_operator

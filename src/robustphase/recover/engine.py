@@ -34,13 +34,13 @@ from robustphase.likelihood.comparison import comparison_floor
 from robustphase.problem import PROBLEM, Candidates, Grouping, Problem, kept
 from robustphase.recover.contradiction import contradictions
 from robustphase.recover.joined_groups import is_majority, rows_as_groups, with_groups_known
-from robustphase.recover.law_engine import Detector
+from robustphase.recover.law.answers import Detector
+from robustphase.recover.law.under_law import under_law, with_censored, without_censored
 from robustphase.recover.pilot import pilot_samples, recover_all
 from robustphase.recover.recovery import History, Recovery, Run
 from robustphase.recover.sample_rule import Suspects, sample_rule
 from robustphase.recover.second_opinion import faint, second_opinions
 from robustphase.recover.selection import Selected, finalists, select
-from robustphase.recover.under_law import under_law, with_censored, without_censored
 from robustphase.recover.uneven import recover_uneven
 from robustphase.rows import OperatorRows
 from robustphase.rows.passes import abs2

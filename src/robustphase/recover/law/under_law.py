@@ -11,8 +11,9 @@ from robustphase.initialise.screening import plausible_rows
 from robustphase.likelihood import NoiseModel
 from robustphase.population import distance
 from robustphase.problem import Problem, kept
-from robustphase.recover.law_engine import Answer, Detector, Lawful, lawful_again, lawful_answer
-from robustphase.recover.law_groups import groups_under_law
+from robustphase.recover.law.answers import Answer, Detector, Lawful
+from robustphase.recover.law.engine import lawful_again, lawful_answer
+from robustphase.recover.law.groups import groups_under_law
 from robustphase.recover.recovery import Recovery, Run
 from robustphase.rows import OperatorRows
 from robustphase.rows.source import Array

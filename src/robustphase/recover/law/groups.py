@@ -14,7 +14,7 @@ from robustphase.descend.shared_weights import SampleFit, Shared, nothing_shared
 from robustphase.likelihood.bad_responses import marginal_law
 from robustphase.likelihood.noise_model import NoiseModel, law_mean, law_variance
 from robustphase.problem import Problem
-from robustphase.recover.law_engine import Detector, Lawful
+from robustphase.recover.law.answers import Detector, Lawful
 from robustphase.rows.source import Array
 
 _TINY = float(np.finfo(np.float64).tiny)

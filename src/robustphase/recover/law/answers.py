@@ -1,0 +1,143 @@
+"""What is known of the readings, the answer of the additive engine, and the answer under a law."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from robustphase.descend.law_fit import LawFit
+from robustphase.likelihood.laws import CurvedNoise, Readings
+from robustphase.likelihood.noise_model import NoiseModel
+from robustphase.rows.passes import abs2
+from robustphase.rows.source import Array
+
+NOISES = ("auto", "additive", "poisson")
+
+
+class Detector(NamedTuple):
+    """What is known of how the responses were read.
+
+    Attributes
+    ----------
+    noise : {"auto", "additive", "poisson"}
+        The law.
+    censored : ndarray of bool, shape (m, p), optional
+        Responses that say "at least that".
+    offsets : ndarray of shape (m, 1), optional
+        Known background, which was taken away from the responses.
+    drifting : bool, default=False
+        Whether gain and background may drift over the rows.
+    """
+
+    noise: str = "additive"
+    censored: Array | None = None
+    offsets: Array | None = None
+    drifting: bool = False
+
+    def only(self, columns: Array) -> Detector:
+        """What is known of some of the signals."""
+        censored = self.censored
+        return self if censored is None else self._replace(censored=censored[:, columns])
+
+
+class Answer(NamedTuple):
+    """The additive answer: signals (n, p), backgrounds (p,), noise, weights of the samples and ``|A x|²`` (m, p)."""
+
+    signals: Array
+    backgrounds: Array
+    noise: NoiseModel
+    weights: Array
+    predictions: Array
+
+    def only(self, columns: Array) -> Answer:
+        """Some of the answers."""
+        return Answer(
+            self.signals[:, columns],
+            self.backgrounds[columns],
+            self.noise.only(columns),
+            self.weights[:, columns],
+            self.predictions[:, columns],
+        )
+
+    def over(self, units: Array) -> Answer:
+        """The same in other units of the responses."""
+        return Answer(
+            self.signals / np.sqrt(units),
+            self.backgrounds / units,
+            self.noise._replace(scales=self.noise.scales / units),
+            self.weights,
+            self.predictions / units,
+        )
+
+
+class Lawful(NamedTuple):
+    """Answers under a law, one column for each signal.
+
+    Attributes
+    ----------
+    signals : ndarray of shape (n, p)
+        The answers.
+    backgrounds : ndarray of shape (p,)
+        Constant parts of the means.
+    noise : CurvedNoise
+        The fitted laws.
+    clean : ndarray of shape (m, p)
+        Probabilities to be clean, times the weights of the covariates.
+    weights, scores, slopes : ndarray of shape (m, p)
+        Weights of the last least-squares problem, and score and minus its derivative by the mean.
+    predictions : ndarray of shape (m, p)
+        ``|A x|²``.
+    converged : ndarray of bool, shape (p,)
+        Whether the fit settled.
+    """
+
+    signals: Array
+    backgrounds: Array
+    noise: CurvedNoise
+    clean: Array
+    weights: Array
+    scores: Array
+    slopes: Array
+    predictions: Array
+    converged: Array
+
+    @classmethod
+    def of(cls, readings: Readings, fit: LawFit) -> Lawful:
+        """A fit under a law as an answer."""
+        judged = fit.judged
+        return cls(
+            fit.signals,
+            fit.backgrounds,
+            fit.law.as_model(abs2(fit.projections), fit.backgrounds, readings),
+            judged.clean * readings.weights,
+            judged.weights,
+            judged.weights * judged.residuals,
+            fit.law.slopes(judged, readings, fit.means),
+            abs2(fit.projections),
+            fit.converged,
+        )
+
+    def times(self, units: Array) -> Lawful:
+        """The same where the responses were divided by these units."""
+        noise = self.noise
+        return self._replace(
+            signals=self.signals * np.sqrt(units),
+            backgrounds=self.backgrounds * units,
+            noise=noise._replace(scales=noise.scales * units, read=noise.read * units**2, shot=noise.shot * units),
+            weights=self.weights / units**2,
+            scores=self.scores / units,
+            slopes=self.slopes / units**2,
+            predictions=self.predictions * units,
+        )
+
+
+def joined(parts: list[Lawful]) -> Lawful:
+    """Answers to some columns each, as one."""
+    noise = CurvedNoise(*(np.concatenate(fields) for fields in zip(*(part.noise for part in parts), strict=True)))
+    joined = {
+        name: np.concatenate([getattr(part, name) for part in parts], axis=-1)
+        for name in Lawful._fields
+        if name != "noise"
+    }
+    return Lawful(noise=noise, **joined)
