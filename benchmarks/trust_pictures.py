@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from textwrap import fill
 from typing import Any
 
 import matplotlib as mpl
@@ -23,6 +24,8 @@ from benchmarks.store import DOCS, keep_picture
 
 N, M = 30, 3000
 RIGHT, WRONG = "#4c72b0", "#c44e52"
+#: Letters in a line of a title, over one of the two charts.
+WIDEST = 42
 Array = np.ndarray[Any, Any]
 
 
@@ -226,7 +229,7 @@ def run() -> None:
         draw(left, found["right"], RIGHT)
         draw(right, found[wrong], WRONG)
         left.set_title("right world", fontsize=8)
-        right.set_title(what, fontsize=8)
+        right.set_title(fill(what, WIDEST), fontsize=8)
         for axes in (left, right):
             for collection in (*axes.lines, *axes.collections):
                 collection.set_rasterized(len(getattr(collection, "get_xdata", list)()) > 500)

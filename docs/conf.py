@@ -36,6 +36,7 @@ html_title = "robustphase"
 html_show_sourcelink = html_copy_source = False
 html_static_path = ["_style"]
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "header_links_before_dropdown": 3}
+html_sidebars = {"**": ["all-pages.html"], "index": []}
 autosummary_generate = True
 # What a module lists in __all__ is what it documents, also where the code lives in a module below.
 autosummary_ignore_module_all = False
