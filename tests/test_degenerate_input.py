@@ -173,7 +173,8 @@ def test_the_errors_name_what_is_wrong_and_what_to_do():
     for wrong, message in (
         ((0 * A, y), "all entries of A are zero.*Check how A was read"),
         ((1e-200 * A, y), r"order of 1e-\d+, too small.*Divide A by 1e-\d+"),
-        ((A, 1e-310 * y), "largest response of y is .*too small.*Divide y"),
+        ((A, 1e-310 * y), "a typical response of y is .*too small.*Divide y"),
+        ((A, np.where(np.arange(y.size) == 5, 1.0, 1e-250 * y)), "a typical response of y is .*too small.*Divide y"),
         (([[1.0], [2.0, 3.0]], [1.0, 2.0]), "A cannot be made into an array.*same length"),
     ):
         for entry in (RobustPhaseRetrieval().fit, spectral_init, baselines.wirtinger_flow):
@@ -200,3 +201,24 @@ def test_a_start_that_explains_no_sample_is_never_passed_off_as_an_answer():
                 assert any(issubclass(w.category, ConvergenceWarning) for w in caught)
         for size in (1e-3, 1e3):
             assert distance(RobustPhaseRetrieval(init=size * x).fit(A, y).signal_, x, relative=True) < 0.05
+
+
+def test_what_a_mask_hides_is_never_used():
+    A, _, y = samples("real")
+    hidden = np.arange(y.size) % 10 == 3
+    spoilt_rows, spoilt = np.where(hidden[:, np.newaxis], 7.0, A), np.where(hidden, 50.0, y)
+    masked_rows = np.ma.masked_array(spoilt_rows, np.broadcast_to(hidden[:, np.newaxis], A.shape))
+    masked = np.ma.masked_array(spoilt, hidden)
+    dropped = RobustPhaseRetrieval(nonfinite="drop").fit(A, np.where(hidden, np.nan, y))
+    for rows, responses in ((A, masked), (masked_rows, y), (masked_rows, masked)):
+        with pytest.raises(ValueError, match=r'NaN or infinite.*nonfinite="drop"'):
+            RobustPhaseRetrieval().fit(rows, responses)
+        with pytest.raises(ValueError, match=r'NaN or infinite.*nonfinite="drop"'):
+            spectral_init(rows, responses)
+        model = RobustPhaseRetrieval(nonfinite="drop").fit(rows, responses)
+        np.testing.assert_allclose(model.signal_, dropped.signal_)
+    # A mask that hides nothing changes nothing.
+    np.testing.assert_array_equal(
+        RobustPhaseRetrieval().fit(np.ma.masked_array(A), np.ma.masked_array(y)).signal_,
+        RobustPhaseRetrieval().fit(A, y).signal_,
+    )

@@ -33,8 +33,8 @@ FIELDS = ("auto", "real", "complex")
 EXTRAORDINARY = 1e3
 #: A row whose largest entry is that many times larger than that of a typical row is contaminated.
 FAR_TOO_LONG = 1e7
-#: If no response is larger than this, their squares and the squared signal are lost among numbers that vanish.
-SMALLEST_RESPONSE = 1e-300
+#: Where typical responses are smaller than this, their squares are lost among numbers that vanish.
+SMALLEST_RESPONSE = float(np.finfo(np.float64).tiny) ** 0.5
 
 
 class Samples(NamedTuple):
@@ -190,11 +190,12 @@ def check_samples(
         )
     paired = source.dtype.kind != "c" and (field == "complex" or (field == "auto" and is_complex))
     bad_responses = _judge(np.abs(y), nonfinite, largest_safe(y.dtype), "y", "responses")
-    largest = float(np.abs(y[~bad_responses]).max(initial=0.0))
-    if 0 < largest < SMALLEST_RESPONSE:
+    sizes = np.abs(y[~bad_responses])
+    typical = float(np.median(sizes[sizes > 0])) if sizes.any() else 1.0
+    if typical < SMALLEST_RESPONSE:
         raise ValueError(
-            f"the largest response of y is {largest:.1e}, too small to compute with. Divide y by {largest:.0e}; the signal is "
-            f"then {largest**-0.5:.0e} times larger."
+            f"a typical response of y is {typical:.1e}, too small to compute with. Divide y by {typical:.0e}; the signal is "
+            f"then {typical**-0.5:.0e} times larger."
         )
     if y.ndim == 2:
         return _samples_of_many(source, y, bad_rows, bad_responses, peak)._replace(paired=paired, looked_at=looked_at)

@@ -128,7 +128,7 @@ def check_batches(batches: int, m: int, n: int) -> None:
 def open_responses(y: Any) -> Array:
     """Responses as a one-dimensional array; numbers are checked later."""
     values = y if _holds_numbers(y) else _as_numbers(y, "y")
-    values = np.asarray(values)
+    values = as_array(values, name="y")
     if values.ndim == 2 and values.shape[1] == 1:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,), "

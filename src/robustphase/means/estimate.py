@@ -118,7 +118,7 @@ def robust_mean(
     check_choice("nonfinite", nonfinite, NONFINITE)
     X = as_array(X, name="X") if isinstance(X, (list, tuple)) else X
     flat = not isinstance(X, RowSource) and np.ndim(X) == 1
-    source = as_source(np.asarray(X)[:, np.newaxis] if flat else X, name="X")
+    source = as_source(as_array(X, name="X")[:, np.newaxis] if flat else X, name="X")
     level = confident_level(level, delta, source.shape[0])
     safe, dropped = hide_extremes(source, nonfinite, name="X")
     if dropped.all():

@@ -93,9 +93,12 @@ def as_source(rows: Any, *, name: str = "A") -> RowSource:
 
 
 def as_array(values: Any, *, name: str) -> Array:
-    """A NumPy array of values that are dense and of one length, whatever they hold."""
+    """A NumPy array of values that are dense and of one length, whatever they hold; what a mask hides is NaN."""
     if issparse(values):
         raise TypeError(f"{name} is a sparse matrix, but dense data is required. Pass {name}.toarray().")
+    if np.ma.is_masked(values):
+        unmasked: Array = np.ma.filled(values.astype(np.result_type(values.dtype, np.float32)), np.nan)
+        return unmasked
     try:
         return np.asarray(values)
     except ValueError as error:
