@@ -394,6 +394,44 @@ def test_variety_is_the_dimension_of_the_lifted_rows():
     assert variety(real, rng.integers(0, n, 3000), rng) < 1.5 * n
 
 
+def test_variety_is_that_of_the_kernel_without_the_means_of_its_rows():
+    rows, rng = np.random.default_rng(2).standard_normal((60, 12)), np.random.default_rng(0)
+    kernel = (rows @ rows.T) ** 2
+    own, apart = np.trace(kernel) / 60, ~np.eye(60, dtype=bool)
+    sums = np.where(apart, kernel, 0.0).sum(axis=0)
+    centred = kernel - sums[:, np.newaxis] / 58 - sums / 58 + sums.sum() / (58 * 59)
+    rest = np.sum(centred[apart] ** 2) / (60 * 57)
+    assert variety(rows, np.arange(60), rng) == pytest.approx(own**2 / rest)
+
+
+@pytest.mark.parametrize("field", ["real", "complex"])
+def test_the_least_curvature_of_many_unknowns_is_nearly_that_of_the_whole_matrix(field):
+    n, rng = 80, np.random.default_rng(3)
+    rows, x = rng.standard_normal((1000, n)), rng.standard_normal(n)
+    if field == "complex":
+        rows, x = (rows + 1j * rng.standard_normal(rows.shape)) / np.sqrt(2), x + 1j * rng.standard_normal(n)
+    x /= np.linalg.norm(x)
+    tangents = np.conj(rows @ x)[:, np.newaxis] * rows
+    real = np.hstack((tangents.real, -tangents.imag)) if field == "complex" else tangents
+    unknowns, free = real.shape[1], int(field == "complex")
+    least = np.linalg.eigvalsh(real.T @ real / 1000)[free]
+    expected = least / ((0.5 if free else 1.0) * (1 - np.sqrt(unknowns / 1000)) ** 3)
+    found = least_curvature(rows, rows @ x, x, rng)
+    # A Ritz value is never below the eigenvalue.
+    assert (1 - 1e-6) * expected < found < 1.2 * expected
+
+
+def test_every_third_row_tells_the_least_curvature_well_enough():
+    n, rng = 40, np.random.default_rng(4)
+    rows, x = rng.standard_normal((3000, n)), rng.standard_normal(n)
+    x /= np.linalg.norm(x)
+    assert least_curvature(rows, rows @ x, x, rng) == pytest.approx(1.0, abs=0.3)
+    # Even in a column that only a part of the rows has.
+    some = rows.copy()
+    some[300:, 0] = 0.0
+    assert least_curvature(some, some @ x, x, rng) < CHECKS.curvature
+
+
 def test_huge_samples_that_are_not_kept_count_for_nothing(drawn):
     A, x, rng = drawn
     y = (A @ x) ** 2 + 0.5 * rng.standard_normal(len(A))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from robustphase.recover.model.design import Design
@@ -26,7 +28,7 @@ def certificate_factor(check: ModelCheck, design: Design | None) -> float:
         least = min(least, design.scale**2)
     if "curvature" in failed:
         least = min(least, design.curvature)
-    elif np.isnan(design.curvature) and failed & {"mean of the rows", "covariance of the rows"}:
+    elif math.isnan(design.curvature) and failed & {"mean of the rows", "covariance of the rows"}:
         return np.inf
     return 1.0 / least if least > 0 else np.inf
 
@@ -43,7 +45,7 @@ def sampling_error(figures: Figures, design: Design | None, is_complex: bool) ->
     """Relative standard error of the signal from noise alone, with what few samples add."""
     # It grows without bound towards the number of samples below which the signal is not determined.
     least = CHECKS.few_complex / 2 if is_complex else CHECKS.few_real
-    left = 1 - float(np.sqrt(min(least * figures.unknowns / max(figures.kept, 1), 1.0)))
+    left = 1 - math.sqrt(min(least * figures.unknowns / max(figures.kept, 1), 1.0))
     return noise_error(figures, design, is_complex) / left if left > 0 else np.inf
 
 
@@ -51,7 +53,7 @@ def error_as_given(figures: Figures, design: Design | None, is_complex: bool) ->
     """The same behind the rows as they were given, and for the two parts of a complex signal behind real ones."""
     error = noise_error(figures, design, is_complex)
     # A part of no length is seen by its square alone, and so known to the root of what is left of it.
-    parts = min(figures.balance * error, max(error, CHECKS.by_squares * float(np.sqrt(error))))
+    parts = min(figures.balance * error, max(error, CHECKS.by_squares * math.sqrt(error)))
     return max(sampling_error(figures, design, is_complex), figures.stretch * parts)
 
 
@@ -63,8 +65,8 @@ def noise_error(figures: Figures, design: Design | None, is_complex: bool) -> fl
     energy = figures.energy * (1.0 if design is None else design.scale)
     if design is not None and design.curvature < CHECKS.curvature:
         # The direction that is known least decides.
-        energy *= float(np.sqrt(max(design.curvature, 0.0))) / max(design.scale, float(np.finfo(float).tiny))
+        energy *= math.sqrt(max(design.curvature, 0.0)) / max(design.scale, float(np.finfo(float).tiny))
     # Noise that grows with the signal is met where the gradient weighs it most.
-    scale = max(figures.scale, figures.noise) if np.isnan(figures.efficient) else figures.efficient
-    noise = scale / max(energy, 1e-200) / np.sqrt(1 - share)
-    return 0.5 * float(noise) * float(np.sqrt((2 if is_complex else 1) * share))
+    scale = max(figures.scale, figures.noise) if math.isnan(figures.efficient) else figures.efficient
+    noise = scale / max(energy, 1e-200) / math.sqrt(1 - share)
+    return 0.5 * float(noise) * math.sqrt((2 if is_complex else 1) * share)

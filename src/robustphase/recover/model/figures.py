@@ -202,7 +202,7 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
     directions = strongest_directions(part, clipped, across(guesses, fit.signals), depth)
     ahead, squares = last_pass(part, without_half(part, first, sizes), directions)
     held_out = np.where(first_half[:, np.newaxis], ahead[:, :p], ahead[:, p:])
-    evidence = dependence(clipped, keep, halves, squares) if depth else np.zeros((2, p))
+    evidence = dependence(clipped, keep, first_half, squares) if depth else np.zeros((2, p))
     unknowns = n * (2 if np.iscomplexobj(fit.signals) else 1)
     good = (fit.covariate_weights >= 0.5) & usable
     turns, linear = changes(
