@@ -382,6 +382,40 @@ def test_a_reference_beam_shows_as_residuals_that_are_linear_in_the_rows(n):
     assert one.linear_evidence > CHECKS.deviations
 
 
+def expected_error(**changes):
+    few = RIGHT._replace(kept=400, samples=440, checked=400, scale=0.8, noise=1.0, **changes)
+    return next(one.figure for one in checked(few).checks if one.name == "expected error")
+
+
+def test_clearly_skewed_noise_is_expected_to_leave_the_error_of_its_law():
+    plain = expected_error(law=0.5)
+    assert expected_error(law=0.5, skew=3.0) < 0.9 * plain
+    assert expected_error(law=0.5, skew=1 / 3) == expected_error(law=0.5, skew=3.0)
+
+
+def test_a_skew_of_chance_or_of_noise_that_grows_changes_nothing():
+    plain = expected_error()
+    assert expected_error(law=0.5, skew=1.2) == plain
+    assert expected_error(law=0.5, skew=3.0, growth=1.3) == plain
+    assert expected_error(law=2.0, skew=3.0) == plain
+
+
+def test_the_noise_that_the_gradient_meets_is_expected_and_the_larger_one_certified():
+    wide = RIGHT._replace(kept=400, samples=440, checked=400, scale=0.8, noise=0.7)
+    even = wide._replace(scale=0.7)
+    figures = [
+        next(one.figure for one in checked(some).checks if one.name == "expected error") for some in (wide, even)
+    ]
+    assert figures[0] == figures[1]
+    assert sampling_error(wide, STANDARD, False) > sampling_error(even, STANDARD, False)
+    # Behind rows that are not centred it is the larger one as well.
+    grey = STANDARD._replace(shift=0.1)
+    figures = [
+        next(one.figure for one in checked(some, grey).checks if one.name == "expected error") for some in (wide, even)
+    ]
+    assert figures[0] > figures[1]
+
+
 def test_variety_is_the_dimension_of_the_lifted_rows():
     n, rng, every = 24, np.random.default_rng(0), np.arange(3000)
     real = rng.standard_normal((3000, n))

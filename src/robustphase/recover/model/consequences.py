@@ -8,7 +8,7 @@ import numpy as np
 
 from robustphase.recover.model.design import Design
 from robustphase.recover.model.figures import Figures
-from robustphase.recover.model.limits import CHECKS
+from robustphase.recover.model.limits import CHECKS, largest_shift, scale_ratio_by_chance
 from robustphase.recover.model.verdict import ABOUT_RESIDUALS, ModelCheck
 
 
@@ -50,11 +50,34 @@ def sampling_error(figures: Figures, design: Design | None, is_complex: bool) ->
 
 
 def error_as_given(figures: Figures, design: Design | None, is_complex: bool) -> float:
-    """The same behind the rows as they were given, and for the two parts of a complex signal behind real ones."""
+    """The same behind the rows as they were given, and for the two parts of a complex signal behind real ones.
+
+    A certificate counts on the larger of two estimates of the noise; where it is asked whether the noise is too large, that would
+    be a bias, and the noise that the gradient meets is taken. Rows that are not centred are no such rows as all this is about,
+    and there the larger one is taken still.
+    """
     error = noise_error(figures, design, is_complex)
     # A part of no length is seen by its square alone, and so known to the root of what is left of it.
     parts = min(figures.balance * error, max(error, CHECKS.by_squares * math.sqrt(error)))
+    n = figures.unknowns // (2 if is_complex else 1)
+    if design is None or design.shift <= largest_shift(n, design.rows):
+        figures = figures._replace(efficient=_met_noise(figures))
     return max(sampling_error(figures, design, is_complex), figures.stretch * parts)
+
+
+def _met_noise(figures: Figures) -> float:
+    """Standard deviation of the noise as the fit meets it: that of its law where the law is clearly skewed.
+
+    A fit that knows on which side of zero the noise is narrow makes smaller errors than the width of the noise tells. Only noise
+    that does not grow with the signal has one law; residuals of a wrong model mostly grow, and are skewed too.
+    """
+    if not math.isnan(figures.efficient):
+        return figures.efficient
+    met = figures.noise if figures.noise > 0 else figures.scale
+    clear = CHECKS.deviations * CHECKS.skew_error / math.sqrt(max(figures.kept, 1))
+    skewed = figures.law < met and abs(math.log(figures.skew)) > clear
+    even = max(figures.growth, figures.uneven) < scale_ratio_by_chance(figures.checked, 1.0)
+    return figures.law if skewed and even else met
 
 
 def noise_error(figures: Figures, design: Design | None, is_complex: bool) -> float:

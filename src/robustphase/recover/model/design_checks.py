@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from robustphase.recover.model.design import Design
-from robustphase.recover.model.limits import CHECKS
+from robustphase.recover.model.limits import CHECKS, largest_shift
 from robustphase.recover.model.verdict import Check, Told
 
 
@@ -28,11 +28,11 @@ def design_checks(design: Design, n: int, told: Told) -> Iterator[Check]:
         "the entries of A do not have mean square one",
         remedy,
     )
-    shift_limit = max(CHECKS.shift, (1 + CHECKS.deviations * math.sqrt(2 / n)) / rows * 2)
+    shift_limit = largest_shift(n, rows)
     yield Check(
         "mean of the rows",
         design.shift,
-        float(shift_limit),
+        shift_limit,
         design.shift > shift_limit,
         False,
         "the rows of A are not centred",

@@ -6,7 +6,7 @@ import math
 
 from robustphase.recover.model.figure_options import RIVAL_AUTO
 from robustphase.recover.model.figures import Figures
-from robustphase.recover.model.limits import CHECKS
+from robustphase.recover.model.limits import CHECKS, scale_ratio_by_chance
 from robustphase.recover.model.verdict import Check, Told
 
 
@@ -153,7 +153,7 @@ def _missed(figures: Figures) -> float:
 def evenness_check(figures: Figures, told: Told) -> Check:
     """Whether the noise is the same for small and large predictions."""
     ratio = max(figures.uneven, 1 / max(figures.uneven, 1e-9))
-    limit = CHECKS.uneven * _by_chance(figures, CHECKS.deviations)
+    limit = CHECKS.uneven * scale_ratio_by_chance(figures.checked, CHECKS.deviations)
     matters = ratio > limit and figures.unexplained > CHECKS.exact
     # Where responses are uncertain by half of themselves, their median, mean and most likely value are different lengths of x,
     # also if a noise model has learnt how they grow.
@@ -188,10 +188,10 @@ def _trimmed(figures: Figures) -> bool:
     residuals grow at all must show in those that are left.
     """
     low, high = (max(1 - missing, CHECKS.least_left) for missing in (figures.missing_low, figures.missing_high))
-    grows = figures.growth > _by_chance(figures, CHECKS.deviations)
+    grows = figures.growth > scale_ratio_by_chance(figures.checked, CHECKS.deviations)
     return (
         grows
-        and figures.growth * low / high > CHECKS.uneven * _by_chance(figures, 2.0)
+        and figures.growth * low / high > CHECKS.uneven * scale_ratio_by_chance(figures.checked, 2.0)
         and figures.rough > CHECKS.rough * high
     )
 
@@ -220,12 +220,4 @@ def _gains_in_turn(figures: Figures) -> bool:
 
 def grows_with_signal(figures: Figures) -> bool:
     """Whether the residuals are larger where the predictions are."""
-    return figures.growth > CHECKS.uneven * _by_chance(figures, 2.0)
-
-
-def _by_chance(figures: Figures, deviations: float) -> float:
-    """Ratio of robust scales of two thirds of the samples so many standard deviations of chance above one.
-
-    The logarithm of a robust scale of k normal variables has the standard deviation 1.17/sqrt(2k).
-    """
-    return math.exp(deviations * 1.17 * math.sqrt(3 / max(figures.checked, 1)))
+    return figures.growth > CHECKS.uneven * scale_ratio_by_chance(figures.checked, 2.0)
