@@ -39,6 +39,19 @@ def test_the_density_of_a_model_is_two_halves_of_student_densities_and_integrate
         assert halves[1] / halves[0] == pytest.approx(one.skews[0])
 
 
+@pytest.mark.parametrize(("degrees", "skew"), [(50.0, 1.0), (4.0, 1.0), (3.0, 3.0), (50.0, 0.4)])
+def test_normal_noise_of_the_efficient_scale_tells_as_much_of_a_location(degrees, skew):
+    model = NoiseModel(*(np.array([value]) for value in (0.7, 1 / degrees, np.log(skew), 0.1)))
+
+    def information(r):
+        step = 1e-5
+        low, here, high = (float(model.density(np.array([[at]]))[0, 0]) for at in (r - step, r, r + step))
+        return ((high - low) / (2 * step)) ** 2 / here
+
+    total = sum(quad(information, *side, limit=200)[0] for side in ((-np.inf, 0.0), (0.0, np.inf)))
+    assert_allclose(model.efficient_scales, 1 / np.sqrt(total), rtol=1e-3)
+
+
 def test_an_e_step_says_what_the_density_says(rng):
     residuals, density = rng.standard_normal((300, 3)), rng.uniform(0.1, 0.5, (300, 1))
     weights = rng.uniform(0, 1, (300, 1))

@@ -382,6 +382,40 @@ def test_a_reference_beam_shows_as_residuals_that_are_linear_in_the_rows(n):
     assert one.linear_evidence > CHECKS.deviations
 
 
+def expected_error(**changes):
+    few = RIGHT._replace(kept=400, samples=440, checked=400, scale=0.8, noise=1.0, **changes)
+    return next(one.figure for one in checked(few).checks if one.name == "expected error")
+
+
+def test_clearly_skewed_noise_is_expected_to_leave_the_error_of_its_law():
+    plain = expected_error(law=0.5)
+    assert expected_error(law=0.5, skew=3.0) < 0.9 * plain
+    assert expected_error(law=0.5, skew=1 / 3) == expected_error(law=0.5, skew=3.0)
+
+
+def test_a_skew_of_chance_or_of_noise_that_grows_changes_nothing():
+    plain = expected_error()
+    assert expected_error(law=0.5, skew=1.2) == plain
+    assert expected_error(law=0.5, skew=3.0, growth=1.3) == plain
+    assert expected_error(law=2.0, skew=3.0) == plain
+
+
+def test_the_noise_that_the_gradient_meets_is_expected_and_the_larger_one_certified():
+    wide = RIGHT._replace(kept=400, samples=440, checked=400, scale=0.8, noise=0.7)
+    even = wide._replace(scale=0.7)
+    figures = [
+        next(one.figure for one in checked(some).checks if one.name == "expected error") for some in (wide, even)
+    ]
+    assert figures[0] == figures[1]
+    assert sampling_error(wide, STANDARD, False) > sampling_error(even, STANDARD, False)
+    # Behind rows that are not centred it is the larger one as well.
+    grey = STANDARD._replace(shift=0.1)
+    figures = [
+        next(one.figure for one in checked(some, grey).checks if one.name == "expected error") for some in (wide, even)
+    ]
+    assert figures[0] > figures[1]
+
+
 def test_variety_is_the_dimension_of_the_lifted_rows():
     n, rng, every = 24, np.random.default_rng(0), np.arange(3000)
     real = rng.standard_normal((3000, n))
@@ -392,6 +426,44 @@ def test_variety_is_the_dimension_of_the_lifted_rows():
     fourier = np.exp(-2j * np.pi * np.arange(3000)[:, np.newaxis] * np.arange(n) / 3000)
     assert variety(fourier, every, rng) < 2 * n
     assert variety(real, rng.integers(0, n, 3000), rng) < 1.5 * n
+
+
+def test_variety_is_that_of_the_kernel_without_the_means_of_its_rows():
+    rows, rng = np.random.default_rng(2).standard_normal((60, 12)), np.random.default_rng(0)
+    kernel = (rows @ rows.T) ** 2
+    own, apart = np.trace(kernel) / 60, ~np.eye(60, dtype=bool)
+    sums = np.where(apart, kernel, 0.0).sum(axis=0)
+    centred = kernel - sums[:, np.newaxis] / 58 - sums / 58 + sums.sum() / (58 * 59)
+    rest = np.sum(centred[apart] ** 2) / (60 * 57)
+    assert variety(rows, np.arange(60), rng) == pytest.approx(own**2 / rest)
+
+
+@pytest.mark.parametrize("field", ["real", "complex"])
+def test_the_least_curvature_of_many_unknowns_is_nearly_that_of_the_whole_matrix(field):
+    n, rng = 80, np.random.default_rng(3)
+    rows, x = rng.standard_normal((1000, n)), rng.standard_normal(n)
+    if field == "complex":
+        rows, x = (rows + 1j * rng.standard_normal(rows.shape)) / np.sqrt(2), x + 1j * rng.standard_normal(n)
+    x /= np.linalg.norm(x)
+    tangents = np.conj(rows @ x)[:, np.newaxis] * rows
+    real = np.hstack((tangents.real, -tangents.imag)) if field == "complex" else tangents
+    unknowns, free = real.shape[1], int(field == "complex")
+    least = np.linalg.eigvalsh(real.T @ real / 1000)[free]
+    expected = least / ((0.5 if free else 1.0) * (1 - np.sqrt(unknowns / 1000)) ** 3)
+    found = least_curvature(rows, rows @ x, x, rng)
+    # A Ritz value is never below the eigenvalue.
+    assert (1 - 1e-6) * expected < found < 1.2 * expected
+
+
+def test_every_third_row_tells_the_least_curvature_well_enough():
+    n, rng = 40, np.random.default_rng(4)
+    rows, x = rng.standard_normal((3000, n)), rng.standard_normal(n)
+    x /= np.linalg.norm(x)
+    assert least_curvature(rows, rows @ x, x, rng) == pytest.approx(1.0, abs=0.3)
+    # Even in a column that only a part of the rows has.
+    some = rows.copy()
+    some[300:, 0] = 0.0
+    assert least_curvature(some, some @ x, x, rng) < CHECKS.curvature
 
 
 def test_huge_samples_that_are_not_kept_count_for_nothing(drawn):

@@ -9,6 +9,7 @@ import numpy as np
 from robustphase.estimator.advice import many_model_advice
 from robustphase.estimator.fitted import Fitted, Settings, as_columns, unread
 from robustphase.likelihood.laws import CurvedNoise
+from robustphase.likelihood.noise_model import NoiseModel
 from robustphase.problem import kept
 from robustphase.recover import Recovery
 from robustphase.recover.model import (
@@ -60,9 +61,9 @@ def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fi
     )
     stretches = np.ones(len(figures)) if settings.standard is None else settings.standard.typical_errors(fitted.signals)
     figures = [
-        one._replace(efficient=noise, stretch=float(stretch), balance=float(balance))
-        for one, noise, stretch, balance in zip(
-            figures, _efficient_noise(found), stretches, _balances(samples, fitted.signals), strict=True
+        one._replace(efficient=noise, law=float(law), skew=float(skew), stretch=float(stretch), balance=float(balance))
+        for one, noise, law, skew, stretch, balance in zip(
+            figures, _efficient_noise(found), *_laws(found), stretches, _balances(samples, fitted.signals), strict=True
         )
     ]
     descended = settings.descends
@@ -133,6 +134,14 @@ def _efficient_noise(found: Recovery) -> Array:
     information = np.maximum((found.slopes * predictions).sum(axis=0) / energy, 1e-200)
     noise: Array = 1 / np.sqrt(information)
     return noise
+
+
+def _laws(found: Recovery) -> tuple[Array, Array]:
+    """What the fitted laws of even noise leave of information, as standard deviations, and their skews; NaN and one without."""
+    noise = found.noise
+    if not isinstance(noise, NoiseModel):
+        return np.full(found.contaminations.size, np.nan), np.ones(found.contaminations.size)
+    return noise.efficient_scales, noise.skews
 
 
 def without_signal(responses: Array, signals: Array) -> Array:

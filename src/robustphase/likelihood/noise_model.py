@@ -89,6 +89,16 @@ class NoiseModel(NamedTuple):
         skews: Array = np.exp(self.log_skews)
         return skews
 
+    @property
+    def efficient_scales(self) -> Array:
+        """Standard deviations of normal noise that would tell as much of a location: ``σ₋σ₊(ν + 3)/(ν + 1)`` is their square.
+
+        Half a Student density of the scale σ has the information ``(ν + 1)/((ν + 3)σ²)``, and the halves hold shares of the
+        samples in proportion to their scales.
+        """
+        scales: Array = self.scales * np.sqrt(self.skews * (1 + 3 * self.tails) / (1 + self.tails))
+        return scales
+
     def only(self, columns: Array) -> NoiseModel:
         """The models of some columns."""
         return NoiseModel(*(part[columns] for part in self))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from robustphase.recover.model.design import Design
 from robustphase.recover.model.figures import Figures
-from robustphase.recover.model.limits import CHECKS
+from robustphase.recover.model.limits import CHECKS, largest_shift, scale_ratio_by_chance
 from robustphase.recover.model.verdict import ABOUT_RESIDUALS, ModelCheck
 
 
@@ -26,7 +28,7 @@ def certificate_factor(check: ModelCheck, design: Design | None) -> float:
         least = min(least, design.scale**2)
     if "curvature" in failed:
         least = min(least, design.curvature)
-    elif np.isnan(design.curvature) and failed & {"mean of the rows", "covariance of the rows"}:
+    elif math.isnan(design.curvature) and failed & {"mean of the rows", "covariance of the rows"}:
         return np.inf
     return 1.0 / least if least > 0 else np.inf
 
@@ -43,16 +45,39 @@ def sampling_error(figures: Figures, design: Design | None, is_complex: bool) ->
     """Relative standard error of the signal from noise alone, with what few samples add."""
     # It grows without bound towards the number of samples below which the signal is not determined.
     least = CHECKS.few_complex / 2 if is_complex else CHECKS.few_real
-    left = 1 - float(np.sqrt(min(least * figures.unknowns / max(figures.kept, 1), 1.0)))
+    left = 1 - math.sqrt(min(least * figures.unknowns / max(figures.kept, 1), 1.0))
     return noise_error(figures, design, is_complex) / left if left > 0 else np.inf
 
 
 def error_as_given(figures: Figures, design: Design | None, is_complex: bool) -> float:
-    """The same behind the rows as they were given, and for the two parts of a complex signal behind real ones."""
+    """The same behind the rows as they were given, and for the two parts of a complex signal behind real ones.
+
+    A certificate counts on the larger of two estimates of the noise; where it is asked whether the noise is too large, that would
+    be a bias, and the noise that the gradient meets is taken. Rows that are not centred are no such rows as all this is about,
+    and there the larger one is taken still.
+    """
     error = noise_error(figures, design, is_complex)
     # A part of no length is seen by its square alone, and so known to the root of what is left of it.
-    parts = min(figures.balance * error, max(error, CHECKS.by_squares * float(np.sqrt(error))))
+    parts = min(figures.balance * error, max(error, CHECKS.by_squares * math.sqrt(error)))
+    n = figures.unknowns // (2 if is_complex else 1)
+    if design is None or design.shift <= largest_shift(n, design.rows):
+        figures = figures._replace(efficient=_met_noise(figures))
     return max(sampling_error(figures, design, is_complex), figures.stretch * parts)
+
+
+def _met_noise(figures: Figures) -> float:
+    """Standard deviation of the noise as the fit meets it: that of its law where the law is clearly skewed.
+
+    A fit that knows on which side of zero the noise is narrow makes smaller errors than the width of the noise tells. Only noise
+    that does not grow with the signal has one law; residuals of a wrong model mostly grow, and are skewed too.
+    """
+    if not math.isnan(figures.efficient):
+        return figures.efficient
+    met = figures.noise if figures.noise > 0 else figures.scale
+    clear = CHECKS.deviations * CHECKS.skew_error / math.sqrt(max(figures.kept, 1))
+    skewed = figures.law < met and abs(math.log(figures.skew)) > clear
+    even = max(figures.growth, figures.uneven) < scale_ratio_by_chance(figures.checked, 1.0)
+    return figures.law if skewed and even else met
 
 
 def noise_error(figures: Figures, design: Design | None, is_complex: bool) -> float:
@@ -63,8 +88,8 @@ def noise_error(figures: Figures, design: Design | None, is_complex: bool) -> fl
     energy = figures.energy * (1.0 if design is None else design.scale)
     if design is not None and design.curvature < CHECKS.curvature:
         # The direction that is known least decides.
-        energy *= float(np.sqrt(max(design.curvature, 0.0))) / max(design.scale, float(np.finfo(float).tiny))
+        energy *= math.sqrt(max(design.curvature, 0.0)) / max(design.scale, float(np.finfo(float).tiny))
     # Noise that grows with the signal is met where the gradient weighs it most.
-    scale = max(figures.scale, figures.noise) if np.isnan(figures.efficient) else figures.efficient
-    noise = scale / max(energy, 1e-200) / np.sqrt(1 - share)
-    return 0.5 * float(noise) * float(np.sqrt((2 if is_complex else 1) * share))
+    scale = max(figures.scale, figures.noise) if math.isnan(figures.efficient) else figures.efficient
+    noise = scale / max(energy, 1e-200) / math.sqrt(1 - share)
+    return 0.5 * float(noise) * math.sqrt((2 if is_complex else 1) * share)

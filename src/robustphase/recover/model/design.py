@@ -13,8 +13,8 @@ import numpy as np
 from robustphase.recover.model.determinacy import least_curvature, variety
 from robustphase.recover.model.residuals import NORMAL_MAD, median
 from robustphase.recover.model.samples import Part
-from robustphase.rows import OperatorRows
-from robustphase.rows.passes import abs2, adjoint_block, in_slices, project_block
+from robustphase.rows import MemoryRows, OperatorRows
+from robustphase.rows.passes import abs2, adjoint_block, in_slices, in_type_of, project_block
 from robustphase.rows.source import Array, Parts
 
 _TINY = float(np.finfo(np.float64).tiny)
@@ -82,12 +82,19 @@ def first_pass(part: Part, keep: Array, halves: Array, probe: Array, rng: np.ran
             predicted = abs2(s)
             pull = np.where(kept_, (predicted + centres - y) * s, 0.0)
             along = np.where(row, projected[:, p:], 0.0)
-            columns = np.hstack((pull * half, pull * (1 - half), along, row.astype(np.float64)))
+            columns = np.empty((len(y), 2 * p + 2), pull.dtype if operator else in_type_of(block, pull[:0]).dtype)
+            columns[:, :p], columns[:, p : 2 * p] = pull * half, pull * (1 - half)
+            columns[:, 2 * p : -1], columns[:, -1:] = along, row
             sums = adjoint_block(block, columns)
             lengths = np.zeros(len(y)) if operator else _squared_lengths(block)
         return Parts(sums=(sums, abs2(along).sum(axis=0)), rows=(s, lengths))
 
-    parts = fit.source.reduce(in_slices(kernel, 4 * p), (fit.responses, keep, halves, rows))
+    sliced, per_row = in_slices(kernel, 4 * p), (fit.responses, keep, halves, rows)
+    if part.single is not None and isinstance(fit.source, MemoryRows):
+        # Rows that were taken are few, and need no blocks or threads of their own.
+        parts = sliced(fit.source.array, *per_row)
+    else:
+        parts = fit.source.reduce(sliced, per_row)
     sums, along = parts.sums
     projections, lengths = parts.rows
     of_first = (keep & (halves > 0)).sum(axis=0)
@@ -127,8 +134,9 @@ def mostly(keep: Array) -> Array:
 
 
 def _squared_lengths(block: Array) -> Array:
-    parts = (block.real, block.imag) if block.dtype.kind == "c" else (block,)
-    total: Array = np.asarray(sum(np.einsum("ij,ij->i", part, part) for part in parts), np.float64)
+    # Real and imaginary parts side by side are read at once, which is several times as fast as one after the other.
+    parts = np.ascontiguousarray(block).view(block.real.dtype) if block.dtype.kind == "c" else block
+    total: Array = np.einsum("ij,ij->i", parts, parts).astype(np.float64)
     return total
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
-import numpy as np
-
 from robustphase.recover.model.design import Design
-from robustphase.recover.model.limits import CHECKS
+from robustphase.recover.model.limits import CHECKS, largest_shift
 from robustphase.recover.model.verdict import Check, Told
 
 
@@ -19,7 +18,7 @@ def design_checks(design: Design, n: int, told: Told) -> Iterator[Check]:
         else "Try whiten=True, or standardise the columns of A."
     )
     rows = max(design.rows, 1)
-    scale_limit = max(CHECKS.scale, CHECKS.deviations * 1.8 / np.sqrt(n * rows)) + 2 / (9 * n) * 3
+    scale_limit = max(CHECKS.scale, CHECKS.deviations * 1.8 / math.sqrt(n * rows)) + 2 / (9 * n) * 3
     yield Check(
         "scale of the rows",
         design.scale,
@@ -29,17 +28,17 @@ def design_checks(design: Design, n: int, told: Told) -> Iterator[Check]:
         "the entries of A do not have mean square one",
         remedy,
     )
-    shift_limit = max(CHECKS.shift, (1 + CHECKS.deviations * np.sqrt(2 / n)) / rows * 2)
+    shift_limit = largest_shift(n, rows)
     yield Check(
         "mean of the rows",
         design.shift,
-        float(shift_limit),
+        shift_limit,
         design.shift > shift_limit,
         False,
         "the rows of A are not centred",
         remedy,
     )
-    chance = CHECKS.deviations * np.sqrt(2 / n) * np.sqrt(n / rows)
+    chance = CHECKS.deviations * math.sqrt(2 / n) * math.sqrt(n / rows)
     spread_limit = CHECKS.spread + float(chance)
     yield Check(
         "covariance of the rows",
@@ -50,7 +49,7 @@ def design_checks(design: Design, n: int, told: Told) -> Iterator[Check]:
         "the rows of A have a covariance far from the identity",
         remedy,
     )
-    if not np.isnan(design.curvature):
+    if not math.isnan(design.curvature):
         yield Check(
             "curvature",
             design.curvature,

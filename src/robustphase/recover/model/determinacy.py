@@ -14,7 +14,8 @@ from scipy.linalg.lapack import dsyevr
 
 from robustphase.constants import budget, derived, empirical
 from robustphase.population.real_rows import least_curvature as least_paired_curvature
-from robustphase.rows.passes import abs2, adjoint_block, project_block
+from robustphase.problem import real_unknowns
+from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 
 
@@ -25,6 +26,10 @@ class DeterminacyOptions:
     compared: int = budget(96, "rows that are compared in pairs, to see how many different things they tell")
     fewest: int = derived(8, "fewest of them: means over pairs lose three degrees of freedom")
     curvature_exact: int = budget(64, "most real unknowns for which the matrix of the curvatures is made")
+    curvature_rows: int = budget(
+        12, "rows per real unknown for the least curvature: with 50 of them it then has a standard deviation of 0.08"
+    )
+    curvature_fewest: int = budget(500, "and fewest of them: of few unknowns it varies more")
     weaker: float = empirical(
         0.05, "curvature behind real rows, over that behind complex ones, below which a complex signal counts as real"
     )
@@ -48,15 +53,17 @@ def variety(rows: Array, chosen: Array, rng: np.random.Generator) -> float:
     count = min(DETERMINACY.compared, len(chosen))
     if count < DETERMINACY.fewest:
         return np.inf
-    some = rows[chosen[np.sort(rng.choice(len(chosen), count, replace=False))]]
+    some = rows[chosen[rng.choice(len(chosen), count, replace=False, shuffle=False)]]
     kernel = abs2(some @ some.conj().T).astype(np.float64)
     own = float(np.trace(kernel)) / count
     np.fill_diagonal(kernel, 0.0)
-    # The part that all responses have in common is one number.
-    sums = kernel.sum(axis=0) / (count - 2)
-    kernel -= sums[:, np.newaxis] + sums - sums.sum() / (count - 1)
-    np.fill_diagonal(kernel, 0.0)
-    rest = float(np.sum(kernel**2)) / (count * (count - 3))
+    # The part that all responses have in common is one number. What is left without the means of rows and columns has a sum of
+    # squares that their sums tell (Székely and Rizzo, 2014).
+    sums = kernel.sum(axis=0)
+    total = float(sums.sum())
+    flat = kernel.ravel()
+    left = float(flat @ flat) - 2 * float(sums @ sums) / (count - 2) + total**2 / ((count - 1) * (count - 2))
+    rest = left / (count * (count - 3))
     return own**2 / rest if 0 < rest < np.inf and np.isfinite(own) else np.inf
 
 
@@ -79,54 +86,64 @@ def least_curvature(rows: Array, projections: Array, signal: Array, rng: np.rand
     rng : numpy.random.Generator
         For a first guess.
     """
-    is_complex, n = np.iscomplexobj(signal), rows.shape[1]
-    unknowns, count = n * (2 if is_complex else 1), int(np.count_nonzero(projections))
+    is_complex = np.iscomplexobj(signal)
+    unknowns, count = real_unknowns(signal), int(np.count_nonzero(projections))
     # Behind real rows the risk has a curvature of its own along the weaker of two orthogonal parts of the signal.
     paired = is_complex and not np.iscomplexobj(rows)
     weaker = float(least_paired_curvature(signal[:, np.newaxis])[0]) if paired else 1.0
     if count <= unknowns or weaker < DETERMINACY.weaker:
         return np.nan
+    step = max(count // max(DETERMINACY.curvature_rows * unknowns, DETERMINACY.curvature_fewest), 1)
+    if step > 1:
+        rows, projections = rows[::step], projections[::step]
+        count = int(np.count_nonzero(projections))
+    tangents = _tangents(rows, projections, is_complex)
     if unknowns <= DETERMINACY.curvature_exact:
-        tangents = (
-            np.conj(projections).astype(np.result_type(rows, 1j) if is_complex else rows.dtype)[:, np.newaxis] * rows
-        )
-        real = np.hstack((tangents.real, -tangents.imag)) if is_complex else tangents
-        moment = real.T @ real / count
+        moment = tangents.T @ tangents / count
         if not np.isfinite(moment).all():
             return np.nan
         # One eigenvalue, from LAPACK itself: what stands around it takes longer than it does.
         number = 1 + min(int(is_complex), unknowns - 1)
         least = float(dsyevr(moment.astype(np.float64), compute_v=0, range="I", il=number, iu=number)[0][0])
     else:
-        least = _least_ritz_value(rows, projections, 1j * signal if is_complex else None, rng) / count
+        depth = int(np.ceil(DETERMINACY.curvature_depth * np.sqrt(unknowns / count)))
+        free = np.conj(1j * signal).astype(np.complex128).view(np.float64) if is_complex else None
+        least = _least_ritz_value(tangents, free, depth, rng) / count
     normal = (0.5 * weaker if is_complex else 1.0) * (1 - (unknowns / count) ** 0.5) ** 3
     return float(max(least, 0.0) / normal)
 
 
-def _least_ritz_value(rows: Array, projections: Array, free: Array | None, rng: np.random.Generator) -> float:
-    """The least Ritz value of ``v ↦ Σ Re(t·v) conj(t)`` with ``t = conj(s) a``, across a direction that is free."""
-    basis: list[Array] = [] if free is None else [free]
-    images: list[Array] = []
-    dtype = rows.dtype if free is None else free.dtype
-    unknowns = rows.shape[1] * (1 if free is None else 2)
-    depth = int(np.ceil(DETERMINACY.curvature_depth * np.sqrt(unknowns / np.count_nonzero(projections))))
-    vector = random_directions(rows.shape[1], 1, dtype, rng)[:, 0]
-    for _ in range(depth):
-        for earlier in basis * 2:
-            vector = vector - earlier * np.vdot(earlier, vector).real
-        length = float(np.linalg.norm(vector))
+def _tangents(rows: Array, projections: Array, is_complex: bool) -> Array:
+    """Rows ``t`` in the real unknowns; complex ones have real and imaginary parts side by side, and meet conjugate directions."""
+    factors = np.conj(projections).astype(np.result_type(rows, np.complex64) if is_complex else rows.dtype)
+    tangents: Array = factors[:, np.newaxis] * rows
+    return tangents.view(tangents.real.dtype) if is_complex else tangents
+
+
+def _least_ritz_value(tangents: Array, free: Array | None, depth: int, rng: np.random.Generator) -> float:
+    """The least Ritz value of ``v ↦ Σ (t·v) t`` after so many steps, across a unit vector that is free."""
+    unknowns = tangents.shape[1]
+    given = 0 if free is None else 1
+    basis, images = np.zeros((given + depth, unknowns)), np.zeros((depth, unknowns))
+    if free is not None:
+        basis[0] = free
+    vector: Array = rng.standard_normal((unknowns,))
+    made = 0
+    while made < depth:
+        earlier = basis[: given + made]
+        # Twice, since what is left may be much shorter than what was taken away.
+        for _ in range(2):
+            vector = vector - (earlier @ vector) @ earlier
+        length = float(np.sqrt(vector @ vector))
         if not length > 1e-9:
             break
-        vector = vector / length
-        along = (np.conj(projections) * project_block(rows, vector)).real
-        image = adjoint_block(rows, along * projections).astype(vector.dtype)
-        basis.append(vector)
-        images.append(image)
-        vector = image
-    if not images or not np.isfinite(images[-1]).all():
+        basis[given + made] = vector / length
+        vector = np.dot(np.dot(tangents, basis[given + made].astype(tangents.dtype)), tangents).astype(np.float64)
+        images[made] = vector
+        made += 1
+    if not made or not np.isfinite(images[made - 1]).all():
         return np.nan
-    vectors = np.stack(basis[len(basis) - len(images) :])
-    small = (vectors.conj() @ np.stack(images).T).real
+    small = basis[given : given + made] @ images[:made].T
     return float(np.linalg.eigvalsh((small + small.T) / 2)[0])
 
 

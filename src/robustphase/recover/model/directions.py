@@ -36,8 +36,8 @@ def strongest_directions(part: Part, clipped: Array, guesses: Array, depth: int)
         left = image
         for earlier in basis * 2:
             left = left - earlier * np.vecdot(earlier.T, left.T)
-        lengths = np.linalg.norm(left, axis=0)
-        new = lengths > 1e-9 * np.linalg.norm(image, axis=0)
+        lengths = _lengths(left)
+        new = lengths > 1e-9 * _lengths(image)
         vectors = np.where(new, left / np.maximum(lengths, _TINY), 0.0)
     if not basis:
         return guesses[:, :0]
@@ -45,8 +45,11 @@ def strongest_directions(part: Part, clipped: Array, guesses: Array, depth: int)
     small = np.einsum("dnk,enk->kde", stacked.conj(), np.stack(images))
     small = np.where(np.isfinite(small), small, 0.0)
     values, inner = np.linalg.eigh((small + small.conj().transpose(0, 2, 1)) / 2)
-    strongest = np.take_along_axis(inner, np.abs(values).argmax(axis=1)[:, np.newaxis, np.newaxis], axis=2)[:, :, 0]
-    return across(np.einsum("dnk,kd->nk", stacked, strongest), part.fit.signals)
+    strongest = inner[np.arange(len(inner)), :, np.abs(values).argmax(axis=1)]
+    # The basis is across the signals already.
+    found = np.einsum("dnk,kd->nk", stacked, strongest)
+    directions: Array = found / np.maximum(_lengths(found), _TINY)
+    return directions
 
 
 def _residual_moments(part: Part, clipped: Array) -> Callable[[Array], Array]:
@@ -82,33 +85,42 @@ def _residual_moments(part: Part, clipped: Array) -> Callable[[Array], Array]:
     return swept
 
 
-def dependence(clipped: Array, keep: Array, halves: Array, squares: Array) -> Array:
+def dependence(clipped: Array, keep: Array, first_half: Array, squares: Array) -> Array:
     """Shares of the variance of the residuals that the strongest direction of the other half explains, and their evidence."""
     p = clipped.shape[1]
     result = np.zeros((2, p))
     for j in range(p):
-        found = []
-        parts = [np.flatnonzero(keep[:, j] & half) for half in (halves[:, 0] > 0, halves[:, 0] == 0)]
-        left = [clipped[part, j] for part in parts]
-        for own, other, column in ((0, 1, j), (1, 0, p + j)):
-            there, here = (correlation(left[half], squares[parts[half], column]) for half in (own, other))
-            found.append((np.sign(there) * here, parts[other].size))
-        shares = [max(c, 0.0) ** 2 for c, _ in found]
-        result[0, j] = float(np.mean(shares))
-        result[1, j] = float(sum(c * np.sqrt(k) for c, k in found) / np.sqrt(2))
+        found = np.zeros((2, 2))
+        counts = np.zeros(2)
+        for half, members in enumerate((first_half, ~first_half)):
+            here = np.flatnonzero(keep[:, j] & members)
+            left, counts[half] = clipped[here, j], here.size
+            # Along the directions of the first half and of the second.
+            found[half] = [correlation(left, squares[here, column]) for column in (j, p + j)]
+        # What the other half tells of a direction, with the sign that it has in its own.
+        told = np.array([np.sign(found[0, 0]) * found[1, 0], np.sign(found[1, 1]) * found[0, 1]])
+        shares = np.maximum(told, 0.0) ** 2
+        result[0, j] = 0.5 * (shares[0] + shares[1])
+        result[1, j] = float(told @ np.sqrt(counts[::-1])) / np.sqrt(2)
     return result
 
 
 def across(vectors: Array, signals: Array) -> Array:
     """Unit vectors across the signals, along which the residuals of a fit vanish on average anyway."""
     left = _across_only(vectors, _units(signals, vectors.shape[1]))
-    across: Array = left / np.maximum(np.linalg.norm(left, axis=0), _TINY)
+    across: Array = left / np.maximum(_lengths(left), _TINY)
     return across
+
+
+def _lengths(vectors: Array) -> Array:
+    """Lengths of columns; NumPy's own norms take several times as long for short ones."""
+    lengths: Array = np.sqrt(np.vecdot(vectors.T, vectors.T).real)
+    return lengths
 
 
 def _units(signals: Array, count: int) -> Array:
     """The directions of the signals, repeated for so many vectors."""
-    units = signals / np.maximum(np.linalg.norm(signals, axis=0), _TINY)
+    units = signals / np.maximum(_lengths(signals), _TINY)
     return np.tile(units, count // signals.shape[1])
 
 

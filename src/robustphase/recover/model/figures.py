@@ -107,6 +107,9 @@ class Figures(NamedTuple):
         the range of the middle 68% of the logarithms of the larger ones over their predictions.
     efficient : float
         Standard deviation of even noise that would leave as much information; NaN where the noise does not depend on the signal.
+    law, skew : float
+        Standard deviation of normal noise that would leave as much information as the fitted law of even noise does, and the
+        ratio of the scales of this law above and below zero; NaN and one where the noise depends on the signal.
     stretch : float
         How many times larger a typical error is, relative to the signal, behind the rows as they were given: directions of the
         signal that hardly show in them are known worst.
@@ -155,6 +158,8 @@ class Figures(NamedTuple):
     follow: float = 0.0
     flagged_spread: float = 0.0
     efficient: float = np.nan
+    law: float = np.nan
+    skew: float = 1.0
     stretch: float = 1.0
     balance: float = 1.0
 
@@ -202,7 +207,7 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
     directions = strongest_directions(part, clipped, across(guesses, fit.signals), depth)
     ahead, squares = last_pass(part, without_half(part, first, sizes), directions)
     held_out = np.where(first_half[:, np.newaxis], ahead[:, :p], ahead[:, p:])
-    evidence = dependence(clipped, keep, halves, squares) if depth else np.zeros((2, p))
+    evidence = dependence(clipped, keep, first_half, squares) if depth else np.zeros((2, p))
     unknowns = n * (2 if np.iscomplexobj(fit.signals) else 1)
     good = (fit.covariate_weights >= 0.5) & usable
     turns, linear = changes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from robustphase.constants import derived, empirical, numeric
@@ -112,7 +113,23 @@ class CheckOptions:
         "of their rank may lie below it by this factor",
     )
     variety_fewest: int = derived(8, "unknowns from which on normal rows have twice what they need")
+    skew_error: float = empirical(
+        3.5, "standard deviation of the logarithm of a fitted skew of symmetric noise, times the root of the samples"
+    )
     sampling: float = empirical(2.0, "standard errors of the signal that a certificate covers at least")
 
 
 CHECKS = CheckOptions()
+
+
+def scale_ratio_by_chance(samples: int, deviations: float) -> float:
+    """Ratio of robust scales of two thirds of so many samples so many standard deviations of chance above one.
+
+    The logarithm of a robust scale of k normal variables has the standard deviation 1.17/sqrt(2k).
+    """
+    return math.exp(deviations * 1.17 * math.sqrt(3 / max(samples, 1)))
+
+
+def largest_shift(n: int, rows: int) -> float:
+    """Squared length of the mean of so many rows of length n, relative to that of a row, up to which they count as centred."""
+    return max(CHECKS.shift, (1 + CHECKS.deviations * math.sqrt(2 / n)) / max(rows, 1) * 2)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-
-import numpy as np
 
 from robustphase.recover.model.figures import Figures
 from robustphase.recover.model.limits import CHECKS
@@ -18,7 +17,7 @@ def row_order_checks(figures: Figures, drifting: bool, *, ordered: bool) -> Iter
     Neighbouring rows of an operator are neighbours on a detector: its blur, and whatever small part of the object or the
     instrument the model leaves out, reach over several of its pixels, and say nothing of a drift.
     """
-    limit = max(CHECKS.deviations / np.sqrt(max(figures.checked, 1)), CHECKS.trend)
+    limit = max(CHECKS.deviations / math.sqrt(max(figures.checked, 1)), CHECKS.trend)
     limit = limit if figures.unexplained > CHECKS.exact else 1.0
     for name, figure, cause in (
         ("neighbouring residuals", figures.neighbours, "residuals of neighbouring rows go together"),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
 from robustphase.recover.model.figure_options import RIVAL_AUTO
 from robustphase.recover.model.figures import Figures
-from robustphase.recover.model.limits import CHECKS
+from robustphase.recover.model.limits import CHECKS, scale_ratio_by_chance
 from robustphase.recover.model.verdict import Check, Told
 
 
@@ -26,7 +26,7 @@ def power_check(figures: Figures, stated: float | str) -> Check:
             "curve than |a·x|²: magnitudes, decibels, or a detector that saturates",
             "Try y**2 if y holds magnitudes, 10**(y/10) if decibels; saturation=... with the upper limit of the readings.",
         )
-    failed = severe or (evidence > CHECKS.hint and abs(np.log(figures.power)) > CHECKS.near_power)
+    failed = severe or (evidence > CHECKS.hint and abs(math.log(figures.power)) > CHECKS.near_power)
     if figures.power < 0.3:
         cause, remedy = "the responses grow like a logarithm, as decibels do", "Try 10**(y/10) instead of y."
     elif figures.power < 1:
@@ -110,7 +110,7 @@ def background_check(figures: Figures, expected: float) -> Check:
     limit = max(
         CHECKS.background * figures.energy,
         CHECKS.background_noise * figures.scale,
-        CHECKS.deviations * figures.scale / float(np.sqrt(max(figures.checked, 1))),
+        CHECKS.deviations * figures.scale / math.sqrt(max(figures.checked, 1)),
     )
     there = abs(figures.background) > limit
     # Intensity that the signal does not explain grows with it, more than a noise model tells, which neither a constant nor skewed
@@ -142,18 +142,18 @@ def _missed(figures: Figures) -> float:
     of a scale of about ``sqrt(E b)``. A constant leaves the mean alone, and noise alone no mean that its chance does not explain.
     """
     missed = figures.background
-    chance = CHECKS.deviations / float(np.sqrt(max(figures.checked, 1)))
+    chance = CHECKS.deviations / math.sqrt(max(figures.checked, 1))
     if not missed > max(CHECKS.missed_noise, chance) * figures.scale or not figures.unexplained > CHECKS.exact:
         return 0.0
-    if np.sqrt(missed * figures.energy) > CHECKS.missed_width * figures.scale:
+    if math.sqrt(missed * figures.energy) > CHECKS.missed_width * figures.scale:
         return 0.0
-    return float(np.sqrt(missed / (figures.energy + missed)))
+    return math.sqrt(missed / (figures.energy + missed))
 
 
 def evenness_check(figures: Figures, told: Told) -> Check:
     """Whether the noise is the same for small and large predictions."""
     ratio = max(figures.uneven, 1 / max(figures.uneven, 1e-9))
-    limit = CHECKS.uneven * _by_chance(figures, CHECKS.deviations)
+    limit = CHECKS.uneven * scale_ratio_by_chance(figures.checked, CHECKS.deviations)
     matters = ratio > limit and figures.unexplained > CHECKS.exact
     # Where responses are uncertain by half of themselves, their median, mean and most likely value are different lengths of x,
     # also if a noise model has learnt how they grow.
@@ -188,10 +188,10 @@ def _trimmed(figures: Figures) -> bool:
     residuals grow at all must show in those that are left.
     """
     low, high = (max(1 - missing, CHECKS.least_left) for missing in (figures.missing_low, figures.missing_high))
-    grows = figures.growth > _by_chance(figures, CHECKS.deviations)
+    grows = figures.growth > scale_ratio_by_chance(figures.checked, CHECKS.deviations)
     return (
         grows
-        and figures.growth * low / high > CHECKS.uneven * _by_chance(figures, 2.0)
+        and figures.growth * low / high > CHECKS.uneven * scale_ratio_by_chance(figures.checked, 2.0)
         and figures.rough > CHECKS.rough * high
     )
 
@@ -214,18 +214,10 @@ def _gains_in_turn(figures: Figures) -> bool:
 
     Noise is not known to its neighbours, so half of the usual roughness is enough.
     """
-    limit = max(CHECKS.deviations / np.sqrt(max(figures.checked, 1)), CHECKS.trend)
+    limit = max(CHECKS.deviations / math.sqrt(max(figures.checked, 1)), CHECKS.trend)
     return bool(grows_with_signal(figures) and figures.rough > CHECKS.rough / 2 and abs(figures.neighbours) > limit)
 
 
 def grows_with_signal(figures: Figures) -> bool:
     """Whether the residuals are larger where the predictions are."""
-    return figures.growth > CHECKS.uneven * _by_chance(figures, 2.0)
-
-
-def _by_chance(figures: Figures, deviations: float) -> float:
-    """Ratio of robust scales of two thirds of the samples so many standard deviations of chance above one.
-
-    The logarithm of a robust scale of k normal variables has the standard deviation 1.17/sqrt(2k).
-    """
-    return float(np.exp(deviations * 1.17 * np.sqrt(3 / max(figures.checked, 1))))
+    return figures.growth > CHECKS.uneven * scale_ratio_by_chance(figures.checked, 2.0)

@@ -157,24 +157,26 @@ def _variance(values: Array) -> float:
 
 
 class Thirds(NamedTuple):
-    """Samples in the order of their predictions, and where the residuals of the upper third lie.
+    """Samples in the order of their predictions, and where the residuals of the lower and the upper third lie.
 
     Attributes
     ----------
     predictions, residuals : ndarray of shape (m,)
         Of the samples.
-    upper : Located
-        The residuals of the upper third.
+    lower, upper : Located
+        The residuals of these thirds.
     """
 
     predictions: Array
     residuals: Array
+    lower: Located
     upper: Located
 
 
 def in_thirds(predictions: Array, residuals: Array) -> Thirds:
     """Samples in the order of their predictions, of which thirds are looked at."""
-    return Thirds(predictions, residuals, located(residuals[residuals.size - residuals.size // 3 :]))
+    third = residuals.size // 3
+    return Thirds(predictions, residuals, located(residuals[:third]), located(residuals[residuals.size - third :]))
 
 
 def missing_shares(keep: Array) -> tuple[float, float, float]:
@@ -195,7 +197,7 @@ def unevenness(thirds: Thirds, *, counts: bool = False) -> float:
     if counts:
         low, high = _root_mean_square(residuals[:third]), _root_mean_square(residuals[-third:])
     else:
-        low, high = robust_scale(residuals[:third]), thirds.upper.scale
+        low, high = thirds.lower.scale, thirds.upper.scale
     return high / low if low > 0 else 1.0
 
 
@@ -209,13 +211,15 @@ def roughness(thirds: Thirds) -> float:
 
 def weighed_noise(thirds: Thirds) -> float:
     """Root of the mean of ``r²`` weighed by the prediction, with residuals clipped at multiples of the scale of their third."""
-    predictions, residuals, upper = thirds
+    predictions, residuals, lower, upper = thirds
     if predictions.size < 3 * FIGURES.fewest:
         return 0.0
-    total, high = 0.0, predictions.size - predictions.size // 3
-    for third in (slice(0, (high + 1) // 2), slice((high + 1) // 2, high), slice(high, None)):
+    total, low = 0.0, predictions.size // 3
+    high = predictions.size - low
+    parts = (slice(0, low), slice(low, high), slice(high, None))
+    for third, place in zip(parts, (lower, located(residuals[low:high]), upper), strict=True):
         r = residuals[third]
-        centre, scale = upper if third.stop is None else located(r)
+        centre, scale = place
         # Twice as fast as NumPy's clip for a few hundred numbers.
         clipped = np.minimum(np.maximum(r - centre, -FIGURES.clip * scale), FIGURES.clip * scale)
         total += float((clipped * clipped) @ predictions[third])

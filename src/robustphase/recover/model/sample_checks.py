@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
 from robustphase.recover.model.consequences import error_as_given
 from robustphase.recover.model.design import Design
@@ -44,7 +44,7 @@ def samples_check(figures: Figures, is_complex: bool) -> Check:
 def flagged_check(figures: Figures, told: Told) -> Check:
     """Whether no more samples are flagged than may be bad."""
     stated = told.stated
-    chance = float(np.sqrt(0.25 / max(figures.samples, 1)))
+    chance = math.sqrt(0.25 / max(figures.samples, 1))
     if isinstance(stated, str):
         limit = CHECKS.flagged_auto
         remedy = "Check the units of A and y, and that less than a third of the samples are bad; "
@@ -75,7 +75,7 @@ def flagged_check(figures: Figures, told: Told) -> Check:
 
 def rival_check(figures: Figures, stated: float | str) -> Check:
     """Whether no other signal explains more samples than may be bad."""
-    error = float(np.sqrt(0.25 / max(figures.samples, 1)))
+    error = math.sqrt(0.25 / max(figures.samples, 1))
     chance = CHECKS.deviations / 2 * error
     level = CHECKS.rival_auto if isinstance(stated, str) else stated
     limit = (1 + CHECKS.rival_share) * level + CHECKS.rival + chance
@@ -83,7 +83,7 @@ def rival_check(figures: Figures, stated: float | str) -> Check:
     # may as well be the answer; up to a stated level it may be an adversary's.
     least, mixed = (CHECKS.rival_least, CHECKS.rival_mixed) if isinstance(stated, str) else (stated, limit)
     there = figures.rival > limit or (figures.rival_everywhere > mixed and figures.rival > least)
-    if figures.entry > CHECKS.deviations + np.sqrt(2 * np.log(max(figures.unknowns, 1))):
+    if figures.entry > CHECKS.deviations + math.sqrt(2 * math.log(max(figures.unknowns, 1))):
         return Check(
             "rival signal",
             figures.entry,
@@ -134,7 +134,7 @@ def _second_gain(figures: Figures, stated: float | str) -> bool:
     # Tails that are all on one side look like a small share of another gain.
     told = CHECKS.rival_auto if isinstance(stated, str) else (1 + CHECKS.rival_share) * stated + CHECKS.rival
     may_be_bad = max(told, CHECKS.rival_mixed)
-    matters = abs(float(np.sqrt(max(figures.second_gain, 0.0))) - 1) > CHECKS.length
+    matters = abs(math.sqrt(max(figures.second_gain, 0.0)) - 1) > CHECKS.length
     # What an adversary erases or clips may be explained by a small gain, but does not follow the predictions.
     follow = figures.follow > CHECKS.deviations and figures.flagged_spread < CHECKS.rough / 2
     return figures.at_second_gain > may_be_bad and matters and follow
@@ -143,7 +143,7 @@ def _second_gain(figures: Figures, stated: float | str) -> bool:
 def explained_check(figures: Figures) -> Check:
     """Whether responses that the fit has not seen are predicted."""
     share = figures.unknowns / max(figures.samples, 1)
-    chance = 2.0 / np.sqrt(max(figures.checked, 1))
+    chance = 2.0 / math.sqrt(max(figures.checked, 1))
     limit = CHECKS.correlation + min(CHECKS.capacity * share, CHECKS.most_capacity) + float(chance)
     # Samples are flagged because they are not explained, which flatters the others; the more so, the fewer there are.
     flattered = CHECKS.selection * figures.flagged * min(1.0, 15 * share)

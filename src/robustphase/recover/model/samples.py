@@ -93,7 +93,8 @@ def taken(fit: FittedSamples, rng: np.random.Generator) -> Part:
     (m, p), n = fit.responses.shape, len(fit.signals)
     dropped = np.broadcast_to(fit.dropped.reshape(m, -1), (m, p))
     usable = m - dropped.sum(axis=0)
-    keep = (kept(fit.weights) & ~dropped).sum(axis=0)
+    keeps = kept(fit.weights) & ~dropped
+    keep = keeps.sum(axis=0)
     everything = np.arange(m)
     count = checked_rows(m, n, n * (2 if np.iscomplexobj(fit.signals) else 1))
     if isinstance(fit.source, OperatorRows) or count * n > FIGURES.numbers:
@@ -127,7 +128,7 @@ def taken(fit: FittedSamples, rng: np.random.Generator) -> Part:
         predictions=None if fit.predictions is None else here(fit.predictions),
     )
     narrow = rows.astype(single_type, copy=False)
-    unkept = np.flatnonzero(~(kept(part.weights) & ~dropped[positions]).any(axis=1))
+    unkept = np.flatnonzero(~keeps[positions].any(axis=1))
     large = unkept[~(np.abs(narrow[unkept]).max(axis=1, initial=0.0) < LARGE)]
     if large.size:
         narrow = narrow.copy() if narrow is rows else narrow
