@@ -16,7 +16,8 @@ influence than the number of samples he holds. Were a signal the truth, its resi
 covariates, which says how many votes it should get against each other one; whoever rewrites a share ε of the samples takes ε of
 them at most. So a signal is *refuted* if it gets fewer, and the winner is the one with the largest margin against its worst
 opponent: Yatracos' (1985) estimate of least distance, with the tests of Scheffé. Where margins tie, the shorter best half of
-residuals decides (Martin, Yohai and Zamar, 1989).
+residuals decides (Martin, Yohai and Zamar, 1989). Fits that have not settled vote against others but are not elected: halfway
+between two signals nobody is contradicted much.
 
 Who holds a share of the samples can bring two signals to a tie, the farther apart, the shorter the second one is and the more
 it leaves to noise. So of those that are not refuted only the *clear* ones stand, with about as much power over the noise that
@@ -169,6 +170,8 @@ def second_opinions(
                 Rules(
                     float(np.broadcast_to(problem.levels, doubts.shape)[k]), _lead(doubts[k], real_unknowns(signals))
                 ),
+                # Beside a faint answer a signal on its way is better than none.
+                np.append(True, others.converged[owners == k]) | (doubts[k] <= 1),
             )
             for k in range(len(sought))
         ]
@@ -227,8 +230,11 @@ class Rules(NamedTuple):
     lead: float
 
 
-def elected(residuals: Array, power: Array, used: Array, rules: Rules) -> int:
+def elected(residuals: Array, power: Array, used: Array, rules: Rules, settled: Array | None = None) -> int:
     """Which of the other signals the samples elect instead of the answer, or -1 for none.
+
+    Whoever is still on the way from one signal to another is a compromise that nobody contradicts much, and right for nobody: it
+    may refute others but is not elected.
 
     Parameters
     ----------
@@ -240,6 +246,8 @@ def elected(residuals: Array, power: Array, used: Array, rules: Rules) -> int:
         The samples that vote.
     rules : Rules
         What the election goes by.
+    settled : ndarray of bool, shape (l,), optional
+        Which signals have settled; None for all.
     """
     seen, voters = residuals[used], max(int(used.sum()), 1)
     # Around their medians: what a fit takes for the background depends on how it treats the tails of skewed noise.
@@ -251,6 +259,8 @@ def elected(residuals: Array, power: Array, used: Array, rules: Rules) -> int:
     chance = OPINION.tied / (2 * np.sqrt(voters))
     halves = np.array([shortest_half(column)[1] for column in seen.T])
     margins = (shares - expected_shares(seen)).min(axis=1) + rules.level
+    if settled is not None:
+        margins = np.where(settled, margins, -np.inf)
     standing = margins >= min(float(margins.max()), 0.0) - chance
     clarity = power / np.maximum(halves, _TINY)
     standing &= OPINION.clear * clarity >= clarity[standing].max()
