@@ -13,7 +13,7 @@ from robustphase.constants import varied
 from robustphase.initialise import start
 from robustphase.initialise.block_davidson import candidate_directions
 from robustphase.problem import build_problem
-from robustphase.recover import contradiction, second_opinion
+from robustphase.recover import contradiction, engine, second_opinion
 from robustphase.recover.contradiction import CONTRADICTION, asked_of, far, near, shortest_half
 from robustphase.recover.second_opinion import OPINION, Rules, best_half, crowded, elected, expected_shares
 from robustphase.recover.under_law import UNDER_LAW
@@ -110,13 +110,33 @@ def test_an_elected_signal_within_chance_of_the_answer_is_the_answer_again():
 @pytest.mark.filterwarnings("ignore::robustphase.recover.model.ModelWarning")
 def test_a_signal_on_its_way_is_not_elected(monkeypatch):
     world = make_world(
-        30, 1500, contamination=0.2, attack="mimic", noise="gaussian", noise_std=SIGMA, field="complex", seed=5
+        30, 1500, contamination=0.2, attack="mimic", noise="gaussian", noise_std=SIGMA, field="complex", seed=2
     )
     model = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
     monkeypatch.setattr(second_opinion, "elected", lambda *args: elected(*args[:4]))
     halfway = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
-    assert distance(model.signal_, world.truth) < 0.2
-    assert distance(halfway.signal_, world.truth) > 0.3
+    assert distance(model.signal_, world.truth) < 0.15
+    assert distance(halfway.signal_, world.truth) > 0.19
+
+
+@pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::robustphase.recover.model.ModelWarning"
+)
+def test_what_explains_the_worse_half_stands_as_it_was_found(monkeypatch):
+    # Rewritten responses overshoot, and every tight fit to all samples follows them.
+    attack = ParametricAttack(
+        angle=0.38, norm=0.68, leaning=0.46, by_difference=0.21, by_sign=-0.07, by_truth=-0.02, by_second=0.09,
+        by_response=0.08, by_leaning=0.2, by_likelihood=-1.0, randomness=0.18, move=1.12, noise_factor=0.38,
+        own_noise=0.99, shift=-0.03, choices=1.12, aim=0.11, tilt=-0.07, length=-0.49, unused=0.01,
+    )  # fmt: skip
+    worlds = [attacked(attack, seed) for seed in (0, 1)]
+
+    def errors():
+        return [distance(RobustPhaseRetrieval(0.2).fit(world.A, world.y).signal_, world.truth) for world in worlds]
+
+    assert max(errors()) < 0.25
+    none_as_found(monkeypatch)
+    assert min(errors()) > 0.4
 
 
 def test_the_best_half_of_normal_residuals_tells_their_scale_wherever_they_lie():
@@ -235,6 +255,16 @@ def test_a_short_signal_that_ties_with_the_truth_does_not_win():
         assert distance(deceived.signal_, world.truth) > 0.9, f"seed {seed}"
 
 
+def none_as_found(monkeypatch):
+    """Nobody stands but fits to all samples."""
+    search = engine._broad_candidates
+
+    def without(*args):
+        return [one._replace(winners=one.winners & False) for one in search(*args)]
+
+    monkeypatch.setattr(engine, "_broad_candidates", without)
+
+
 #: Found by a search: the samples with the strongest evidence answer like a second signal.
 HIDING = ParametricAttack(
     angle=1.34, norm=0.58, by_sign=-0.2, by_second=-0.27, by_response=0.36, by_likelihood=-0.64, randomness=0.08, move=1.02,
@@ -296,6 +326,7 @@ def test_a_law_of_the_noise_does_not_replace_who_was_elected(monkeypatch):
     )  # fmt: skip
     world = attacked(attack, 900)
     # Also not one that was still on its way, which leaves more of it to the noise.
+    none_as_found(monkeypatch)
     monkeypatch.setattr(second_opinion, "elected", lambda *args: elected(*args[:4]))
     model = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
     assert distance(model.signal_, world.truth) < LIMITS[0.2]

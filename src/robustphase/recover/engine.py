@@ -38,7 +38,7 @@ from robustphase.recover.law_engine import Detector
 from robustphase.recover.pilot import pilot_samples, recover_all
 from robustphase.recover.recovery import History, Recovery, Run
 from robustphase.recover.sample_rule import Suspects, sample_rule
-from robustphase.recover.second_opinion import faint, second_opinions
+from robustphase.recover.second_opinion import Sought, faint, second_opinions
 from robustphase.recover.selection import Selected, finalists, select
 from robustphase.recover.under_law import under_law, with_censored, without_censored
 from robustphase.recover.uneven import recover_uneven
@@ -327,28 +327,30 @@ def _heard_twice(problem: Problem, fit: LikelihoodFit, weights: Array, doubts: A
     return fit.put(columns, others)
 
 
-def _broad_candidates(problem: Problem, half: Problem, run: Run) -> list[Candidates]:
+def _broad_candidates(problem: Problem, half: Problem, run: Run) -> list[Sought]:
     """For every signal the finalists of those candidates that the broad start finds in a half, and of hidden ones in all."""
     found = []
     for k in range(problem.responses.shape[1]):
         whole, part = (samples.only(np.array([k])) for samples in (problem, half))
         if isinstance(problem.source, OperatorRows):
-            found.append(finalists(part, operator_start(part, seed=run.seed)))
+            searched = finalists(part, operator_start(part, seed=run.seed))
+            found.append(Sought(searched, np.arange(searched.scores.size) == 0))
             continue
         part, candidates = broad_start(part, screen=False, seed=run.seed)
         hidden = hidden_start(whole, seed=run.seed)
         # Each sought where it may be seen: bad samples outnumber the clean ones that differ, in one of the two.
         seen = [finalists(part, candidates), finalists(part, hidden), finalists(whole, hidden)]
-        found.append(_together(seen))
+        winners = [np.arange(one.scores.size) == 0 for one in seen[:2]]
+        found.append(Sought(_together(seen), np.concatenate((*winners, np.zeros(seen[2].scores.size, bool)))))
     return found
 
 
-def _shared_candidates(problem: Problem, half: Problem, run: Run) -> list[Candidates]:
-    """One candidate for every signal, from common passes over the half."""
+def _shared_candidates(problem: Problem, half: Problem, run: Run) -> list[Sought]:
+    """One candidate for every signal, from common passes over the half; after these few steps it explains no half yet."""
     candidates, _ = shared_start(half, seed=run.seed)
     floored = half.floored(comparison_floor(half.levels))
     moved = advance(floored, at_rest(floored, candidates), ENGINE.shared_steps).candidates
-    return [moved.only(np.array([k])) for k in range(half.responses.shape[1])]
+    return [Sought(moved.only(np.array([k])), np.zeros(1, bool)) for k in range(half.responses.shape[1])]
 
 
 def _together(winners: list[Candidates]) -> Candidates:

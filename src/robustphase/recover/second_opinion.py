@@ -9,7 +9,8 @@ to fit it, and, since the attacker may have hidden the signal from such a search
 of the ranks shows (:mod:`robustphase.initialise.hidden_directions`). Rows whose lengths are too frequent count less. From these
 candidates and from the answer signals are fitted to all samples with a noise that is *held* tight, so that bad samples cannot
 pass for wider noise; once as they are, and once with weights that fall off with the projection, so that a few strong samples do
-not outweigh many ordinary ones (Mallows' estimator).
+not outweigh many ordinary ones (Mallows' estimator). What explains the worse half best stands as it was found, too: where bad
+responses overshoot, every fit to all samples follows them.
 
 Among these and the answer the samples vote: each for the signal that is closer to its response, so that nobody has more
 influence than the number of samples he holds. Were a signal the truth, its residuals would be noise, independent of the
@@ -36,10 +37,10 @@ from typing import NamedTuple
 import numpy as np
 
 from robustphase.constants import budget, derived, empirical, numeric
-from robustphase.descend.likelihood_fit import FIT, Free, LikelihoodFit, Stopping, fit_likelihood
+from robustphase.descend.likelihood_fit import FIT, Free, LikelihoodFit, Reason, Stopping, fit_likelihood
 from robustphase.descend.objective import State
 from robustphase.initialise.screening import match_lengths
-from robustphase.likelihood import initial_model
+from robustphase.likelihood import e_step, initial_model
 from robustphase.likelihood.noise_model import NOISE
 from robustphase.population import distance
 from robustphase.problem import Candidates, Problem, kept, real_unknowns, select_columns
@@ -49,6 +50,8 @@ from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 
 _TINY = float(np.finfo(np.float64).tiny)
+#: Variances of the predictions over that of the noise, so small that they change nothing.
+_SMALL = 1e-3
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ class OpinionOptions:
         "lead, in standard errors of a vote and roots of the real unknowns, that a tight fit to these very samples has "
         "without being closer",
     )
-    clear: float = empirical(1.4, "times as much power over noise make a signal clearer")
+    clear: float = empirical(1.5, "times as much power over noise make a signal clearer")
     sure: float = derived(
         2.0,
         "contradictions that many times as strong as the least one are no chance, and the answer has no lead in the vote",
@@ -89,7 +92,23 @@ class OpinionOptions:
 
 OPINION = OpinionOptions()
 
-Search = Callable[[Problem, Problem], list[Candidates]]
+
+class Sought(NamedTuple):
+    """Candidates for one signal.
+
+    Attributes
+    ----------
+    candidates : Candidates
+        Where they are.
+    winners : ndarray of bool, shape (k,)
+        Which of them explain the half that the answer explains worst better than all others that were tried there.
+    """
+
+    candidates: Candidates
+    winners: Array
+
+
+Search = Callable[[Problem, Problem], list[Sought]]
 
 
 def worse_half(fit: LikelihoodFit, weights: Array) -> Array:
@@ -149,46 +168,50 @@ def second_opinions(
     # What an over-exposed detector reports is bad whatever the signal, and would vote for the one that comes closest to it.
     problem = problem._replace(weights=np.where(crowded(problem.responses), 0.0, _matched(problem)))
     sought = search(problem, problem._replace(weights=problem.weights * worse_half(fit, weights)))
-    # Every answer is a start too: where the attack has moved it only a little, the way back is short.
-    owners = np.repeat(np.arange(len(sought)), [1 + found.scores.size for found in sought])
-    signals, backgrounds = fit.state.signals, fit.state.backgrounds
-    starts = np.hstack([np.column_stack((signals[:, k], found.signals)) for k, found in enumerate(sought)])
-    levels = np.concatenate([np.append(backgrounds[k], found.backgrounds) for k, found in enumerate(sought)])
-    # Each fitted in both ways, with columns of their own in the same passes. Those of one owner stay together: winners then
-    # stand in the order of their owners.
-    held_back = np.tile((False, True), owners.size)
-    owners, starts, levels = (np.repeat(values, 2, axis=-1) for values in (owners, starts, levels))
-    repeated = _repeated(problem, owners)
-    others = fit_tightly(repeated, starts, levels, held_back)
-    errors = standard_errors_of(problem, fit)
-    chosen = np.array(
-        [
-            elected(
-                np.column_stack((fit.residuals[:, k], others.residuals[:, owners == k])),
-                np.append(powers(signals[:, [k]]), powers(others.state.signals[:, owners == k])),
-                np.broadcast_to(problem.weights, fit.residuals.shape)[:, k] > 0,
-                Rules(
-                    float(np.broadcast_to(problem.levels, doubts.shape)[k]), _lead(doubts[k], real_unknowns(signals))
-                ),
-                # Beside a faint answer a signal on its way is better than none.
-                np.append(True, others.converged[owners == k]) | (doubts[k] <= 1),
-            )
-            for k in range(len(sought))
-        ]
-    )
-    better = chosen >= 0
-    for k in np.flatnonzero(better):
-        other = others.state.signals[:, np.flatnonzero(owners == k)[chosen[k]]]
+    others, owners, settled = _contenders(problem, fit, sought)
+    errors, signals = standard_errors_of(problem, fit), fit.state.signals
+    chosen = np.full(len(sought), -1)
+    for k in range(len(sought)):
+        own = np.flatnonzero(owners == k)
+        place = elected(
+            np.column_stack((fit.residuals[:, k], others.residuals[:, own])),
+            np.append(powers(signals[:, [k]]), powers(others.state.signals[:, own])),
+            np.broadcast_to(problem.weights, fit.residuals.shape)[:, k] > 0,
+            Rules(float(np.broadcast_to(problem.levels, doubts.shape)[k]), _lead(doubts[k], real_unknowns(signals))),
+            # Beside a faint answer a signal on its way is better than none.
+            np.append(True, settled[own]) | (doubts[k] <= 1),
+        )
+        if place < 0:
+            continue
+        apart = distance(others.state.signals[:, own[place]], signals[:, k], relative=True, conjugate=problem.paired)
         # Within what a tight fit loses to chance the two are the same, and the answer is the more accurate one.
-        better[k] = distance(other, signals[:, k], relative=True, conjugate=problem.paired) > OPINION.same * errors[k]
-    columns = np.array([np.flatnonzero(owners == k)[chosen[k]] for k in np.flatnonzero(better)], dtype=int)
-    taken = np.zeros(owners.size, bool)
-    taken[columns] = True
-    winners = others.only(taken)
+        chosen[k] = own[place] if apart > OPINION.same * errors[k] else -1
+    better = chosen >= 0
+    winners = others.only(chosen[better])
     # Reported with the noise that their best half of residuals suggests.
-    scales = best_half(repeated.only(taken), winners.residuals) / CONTRADICTION.normal
+    scales = best_half(problem.only(better), winners.residuals) / CONTRADICTION.normal
     wide = initial_model(np.maximum(scales, NOISE.tiny_scale), problem.levels[better])
     return better, winners._replace(state=winners.state._replace(noise=wide))
+
+
+def _contenders(problem: Problem, fit: LikelihoodFit, sought: list[Sought]) -> tuple[LikelihoodFit, Array, Array]:
+    """Who stands against the answers: fits, the columns that they are about, shape (k,), and whether they have settled."""
+    found = [one.candidates for one in sought]
+    # Every answer is a start too: where the attack has moved it only a little, the way back is short.
+    owners = np.repeat(np.arange(len(found)), [1 + one.scores.size for one in found])
+    state = fit.state
+    starts = np.hstack([np.column_stack((state.signals[:, k], one.signals)) for k, one in enumerate(found)])
+    levels = np.concatenate([np.append(state.backgrounds[k], one.backgrounds) for k, one in enumerate(found)])
+    # Each fitted in both ways, with columns of their own in the same passes.
+    twice = np.repeat(np.arange(owners.size), 2)
+    tight = fit_tightly(
+        _repeated(problem, owners[twice]), starts[:, twice], levels[twice], np.tile((False, True), owners.size)
+    )
+    # What explains the half that the answer does not is an estimate of its own, which bad samples of the other half cannot draw.
+    as_found = np.concatenate([np.append(False, one.winners) for one in sought])
+    apart = held_as_found(_repeated(problem, owners[as_found]), starts[:, as_found], levels[as_found])
+    settled = np.append(tight.converged, np.ones(int(as_found.sum()), bool))
+    return tight.joined(apart), np.append(owners[twice], owners[as_found]), settled
 
 
 def _matched(problem: Problem) -> Array:
@@ -321,11 +344,39 @@ def fit_tightly(problem: Problem, signals: Array, backgrounds: Array, held_back:
         mean = np.where(used, energy, 0.0).sum(axis=0) / np.maximum(used.sum(axis=0), 1)
         strong = np.where(held_back, OPINION.strong * np.sqrt(mean / np.maximum(energy, _TINY)), 1.0)
         held = problem.floored(OPINION.floor)._replace(weights=problem.weights * np.minimum(strong, 1.0))
-        state = State(signals, backgrounds, initial_model(scales, problem.levels), 1e-3 * scales**2)
+        state = State(signals, backgrounds, initial_model(scales, problem.levels), _SMALL * scales**2)
         fit = fit_likelihood(held, state, Stopping(tol, np.inf, OPINION.passes, 0), Free.NOTHING)
         signals, backgrounds = fit.state.signals, fit.state.backgrounds
     assert fit is not None
     return fit
+
+
+def held_as_found(problem: Problem, signals: Array, backgrounds: Array) -> LikelihoodFit:
+    """Signals and backgrounds as they are, with the noise that their best half of residuals suggests.
+
+    They do not count as converged: no fit to all samples has ended there.
+    """
+    projections = project(problem.source, signals)
+    energy = abs2(projections)
+    residuals = problem.responses - energy - backgrounds
+    scales = np.maximum(best_half(problem, residuals) / CONTRADICTION.normal, _TINY)
+    state = State(signals, backgrounds, initial_model(scales, problem.levels), _SMALL * scales**2)
+    spreads = energy * state.spreads / np.maximum(powers(signals), _TINY)
+    held = problem.floored(OPINION.floor)
+    seen = e_step(residuals, spreads, held.density, held.weights, state.noise)
+    count = scales.size
+    return LikelihoodFit(
+        state,
+        projections,
+        residuals,
+        seen.clean,
+        seen.weights,
+        spreads,
+        (),
+        np.empty((0, count)),
+        [Reason.RUNNING] * count,
+        np.zeros(count, bool),
+    )
 
 
 def _repeated(problem: Problem, owners: Array) -> Problem:
