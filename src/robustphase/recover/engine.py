@@ -32,6 +32,7 @@ from robustphase.likelihood import NoiseModel, classify, compare, initial_model
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
 from robustphase.problem import PROBLEM, Candidates, Grouping, Problem, kept
+from robustphase.recover.chance_apart import Fitted
 from robustphase.recover.contradiction import contradictions
 from robustphase.recover.joined_groups import is_majority, rows_as_groups, with_groups_known
 from robustphase.recover.law_engine import Detector
@@ -285,7 +286,7 @@ def _fit_with_evidence(
     heard = (doubts > 1) | dim
     first = fit
     if heard.any():
-        fit = _heard_twice(problem, fit, weights, np.where(heard, doubts, np.nan), run)
+        fit = _heard_twice(problem, Fitted(fitted, fit), weights, np.where(heard, doubts, np.nan), run)
         weights, _ = _classified(problem, fitted, fit)
     units = problem.units
     # Under doubts that nothing better came of, the answer stands; another one is not what the densities were made for.
@@ -307,24 +308,24 @@ def _fit_with_evidence(
     ), fit
 
 
-def _heard_twice(problem: Problem, fit: LikelihoodFit, weights: Array, doubts: Array, run: Run) -> LikelihoodFit:
+def _heard_twice(problem: Problem, answers: Fitted, weights: Array, doubts: Array, run: Run) -> LikelihoodFit:
     """The fits, with other answers where doubts are numbers and the samples vote for them."""
     doubted = ~np.isnan(doubts)
     search = _broad_candidates if doubted.sum() <= ENGINE.broad_columns else _shared_candidates
     better, others = second_opinions(
         problem.only(doubted),
-        fit.only(doubted),
+        answers.only(doubted),
         weights[:, doubted],
         doubts[doubted],
         lambda whole, half: search(whole, half, run),
     )
     run.history.note("second opinion", int(doubted.sum()), moved=others.moves[-1])
     if not better.any():
-        return fit
+        return answers.fit
     run.history.overruled = True
     columns = doubted.copy()
     columns[doubted] = better
-    return fit.put(columns, others)
+    return answers.fit.put(columns, others)
 
 
 def _broad_candidates(problem: Problem, half: Problem, run: Run) -> list[Sought]:

@@ -44,6 +44,7 @@ from robustphase.likelihood import e_step, initial_model
 from robustphase.likelihood.noise_model import NOISE
 from robustphase.population import distance
 from robustphase.problem import Candidates, Problem, kept, real_unknowns, select_columns
+from robustphase.recover.chance_apart import Fitted, chance_apart
 from robustphase.recover.contradiction import CONTRADICTION, shortest_half
 from robustphase.rows import OperatorRows, project
 from robustphase.rows.passes import abs2
@@ -84,7 +85,8 @@ class OpinionOptions:
     tied: float = derived(1.0, "standard errors of a vote within which it decides nothing")
     same: float = derived(
         2.0,
-        "standard errors within which another signal is the answer again: a tight fit has about one of its own",
+        "times the squared distance that chance leaves between two fits, up to which another signal is the answer again: beyond, "
+        "the squared bias of the answer is larger than what chance adds to the other",
     )
     tol: tuple[float, ...] = numeric((1e-2, 1e-4), "relative steps at which the two rounds of a tight fit end")
     passes: int = budget(15, "most passes of each")
@@ -148,7 +150,7 @@ def powers(signals: Array) -> Array:
 
 
 def second_opinions(
-    problem: Problem, fit: LikelihoodFit, weights: Array, doubts: Array, search: Search
+    problem: Problem, answers: Fitted, weights: Array, doubts: Array, search: Search
 ) -> tuple[Array, LikelihoodFit]:
     """Other answers to those in doubt: which of them the samples vote for, shape (k,), and those.
 
@@ -156,8 +158,8 @@ def second_opinions(
     ----------
     problem : Problem
         The samples, one column for each answer in doubt.
-    fit : LikelihoodFit
-        The answers.
+    answers : Fitted
+        The answers, with the samples as they were fitted.
     weights : ndarray of shape (m, k)
         Weights of the samples.
     doubts : ndarray of shape (k,)
@@ -166,36 +168,52 @@ def second_opinions(
         Finds candidates for every column of a problem, given with all samples and with the half that the answer explains worst.
     """
     # What an over-exposed detector reports is bad whatever the signal, and would vote for the one that comes closest to it.
-    problem = problem._replace(weights=np.where(crowded(problem.responses), 0.0, _matched(problem)))
+    problem, fit = problem._replace(weights=np.where(crowded(problem.responses), 0.0, _matched(problem))), answers.fit
     sought = search(problem, problem._replace(weights=problem.weights * worse_half(fit, weights)))
-    others, owners, settled = _contenders(problem, fit, sought)
-    errors, signals = standard_errors_of(problem, fit), fit.state.signals
+    others, tight, owners = _contenders(problem, fit, sought)
+    signals = fit.state.signals
     chosen = np.full(len(sought), -1)
     for k in range(len(sought)):
         own = np.flatnonzero(owners == k)
         place = elected(
-            np.column_stack((fit.residuals[:, k], others.residuals[:, own])),
-            np.append(powers(signals[:, [k]]), powers(others.state.signals[:, own])),
+            np.column_stack((fit.residuals[:, k], others.fit.residuals[:, own])),
+            np.append(powers(signals[:, [k]]), powers(others.fit.state.signals[:, own])),
             np.broadcast_to(problem.weights, fit.residuals.shape)[:, k] > 0,
             Rules(float(np.broadcast_to(problem.levels, doubts.shape)[k]), _lead(doubts[k], real_unknowns(signals))),
             # Beside a faint answer a signal on its way is better than none.
-            np.append(True, settled[own]) | (doubts[k] <= 1),
+            np.append(True, others.fit.converged[own] | ~tight[own]) | (doubts[k] <= 1),
         )
-        if place < 0:
-            continue
-        apart = distance(others.state.signals[:, own[place]], signals[:, k], relative=True, conjugate=problem.paired)
-        # Within what a tight fit loses to chance the two are the same, and the answer is the more accurate one.
-        chosen[k] = own[place] if apart > OPINION.same * errors[k] else -1
+        chosen[k] = own[place] if place >= 0 else -1
     better = chosen >= 0
-    winners = others.only(chosen[better])
+    chance = _chance(problem.only(better), answers.only(better), others.only(chosen[better]), tight[chosen[better]])
+    # What is not beyond that is the answer again, less accurately.
+    better[better] = (
+        _apart(problem, signals[:, better], others.fit.state.signals[:, chosen[better]]) > OPINION.same * chance
+    )
+    winners = others.fit.only(chosen[better])
     # Reported with the noise that their best half of residuals suggests.
     scales = best_half(problem.only(better), winners.residuals) / CONTRADICTION.normal
     wide = initial_model(np.maximum(scales, NOISE.tiny_scale), problem.levels[better])
     return better, winners._replace(state=winners.state._replace(noise=wide))
 
 
-def _contenders(problem: Problem, fit: LikelihoodFit, sought: list[Sought]) -> tuple[LikelihoodFit, Array, Array]:
-    """Who stands against the answers: fits, the columns that they are about, shape (k,), and whether they have settled."""
+def _apart(problem: Problem, signals: Array, others: Array) -> Array:
+    """Squared distances of signals, column by column, shape (k,)."""
+    pairs = zip(others.T, signals.T, strict=True)
+    return np.array([distance(other, signal, conjugate=problem.paired) ** 2 for other, signal in pairs])
+
+
+def _chance(problem: Problem, answers: Fitted, others: Fitted, tight: Array) -> Array:
+    """Squared distances from the answers that chance alone gives the others, shape (k,)."""
+    if not tight.size:
+        return np.zeros(0)
+    # Whoever was found in half of the samples has twice the variance of a fit to all.
+    halved = 2 * standard_errors_of(problem, answers.fit) ** 2 * powers(answers.fit.state.signals)
+    return np.where(tight, chance_apart(answers, others), halved)
+
+
+def _contenders(problem: Problem, fit: LikelihoodFit, sought: list[Sought]) -> tuple[Fitted, Array, Array]:
+    """Who stands against the answers: fits, which of them are tight, and the columns that they are about, shape (k,)."""
     found = [one.candidates for one in sought]
     # Every answer is a start too: where the attack has moved it only a little, the way back is short.
     owners = np.repeat(np.arange(len(found)), [1 + one.scores.size for one in found])
@@ -204,14 +222,14 @@ def _contenders(problem: Problem, fit: LikelihoodFit, sought: list[Sought]) -> t
     levels = np.concatenate([np.append(state.backgrounds[k], one.backgrounds) for k, one in enumerate(found)])
     # Each fitted in both ways, with columns of their own in the same passes.
     twice = np.repeat(np.arange(owners.size), 2)
-    tight = fit_tightly(
+    fitted = fit_tightly(
         _repeated(problem, owners[twice]), starts[:, twice], levels[twice], np.tile((False, True), owners.size)
     )
     # What explains the half that the answer does not is an estimate of its own, which bad samples of the other half cannot draw.
     as_found = np.concatenate([np.append(False, one.winners) for one in sought])
     apart = held_as_found(_repeated(problem, owners[as_found]), starts[:, as_found], levels[as_found])
-    settled = np.append(tight.converged, np.ones(int(as_found.sum()), bool))
-    return tight.joined(apart), np.append(owners[twice], owners[as_found]), settled
+    tight = np.arange(twice.size + apart.fit.converged.size) < twice.size
+    return fitted.joined(apart), tight, np.append(owners[twice], owners[as_found])
 
 
 def _matched(problem: Problem) -> Array:
@@ -323,7 +341,7 @@ def best_half(problem: Problem, residuals: Array) -> Array:
     return np.array([shortest_half(column[use])[1] for column, use in zip(residuals.T, used.T, strict=True)])
 
 
-def fit_tightly(problem: Problem, signals: Array, backgrounds: Array, held_back: Array) -> LikelihoodFit:
+def fit_tightly(problem: Problem, signals: Array, backgrounds: Array, held_back: Array) -> Fitted:
     """The fit to all samples of signals and backgrounds alone, with noise that is held.
 
     Parameters
@@ -335,7 +353,7 @@ def fit_tightly(problem: Problem, signals: Array, backgrounds: Array, held_back:
     held_back : ndarray of bool, shape (k,)
         For which of them strong samples lose weight.
     """
-    fit: LikelihoodFit | None = None
+    found: Fitted | None = None
     for tol in OPINION.tol:
         energy = abs2(project(problem.source, signals))
         scales = best_half(problem, problem.responses - energy - backgrounds) / CONTRADICTION.normal
@@ -347,11 +365,12 @@ def fit_tightly(problem: Problem, signals: Array, backgrounds: Array, held_back:
         state = State(signals, backgrounds, initial_model(scales, problem.levels), _SMALL * scales**2)
         fit = fit_likelihood(held, state, Stopping(tol, np.inf, OPINION.passes, 0), Free.NOTHING)
         signals, backgrounds = fit.state.signals, fit.state.backgrounds
-    assert fit is not None
-    return fit
+        found = Fitted(held, fit)
+    assert found is not None
+    return found
 
 
-def held_as_found(problem: Problem, signals: Array, backgrounds: Array) -> LikelihoodFit:
+def held_as_found(problem: Problem, signals: Array, backgrounds: Array) -> Fitted:
     """Signals and backgrounds as they are, with the noise that their best half of residuals suggests.
 
     They do not count as converged: no fit to all samples has ended there.
@@ -365,7 +384,7 @@ def held_as_found(problem: Problem, signals: Array, backgrounds: Array) -> Likel
     held = problem.floored(OPINION.floor)
     seen = e_step(residuals, spreads, held.density, held.weights, state.noise)
     count = scales.size
-    return LikelihoodFit(
+    fit = LikelihoodFit(
         state,
         projections,
         residuals,
@@ -377,6 +396,7 @@ def held_as_found(problem: Problem, signals: Array, backgrounds: Array) -> Likel
         [Reason.RUNNING] * count,
         np.zeros(count, bool),
     )
+    return Fitted(held, fit)
 
 
 def _repeated(problem: Problem, owners: Array) -> Problem:
