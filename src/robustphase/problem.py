@@ -178,7 +178,8 @@ class Candidates(NamedTuple):
 
     def joined(self, other: Candidates) -> Candidates:
         """These candidates, then the others."""
-        return Candidates(*(np.concatenate(pair, axis=-1) for pair in zip(self, other, strict=True)))
+        candidates: Candidates = join_columns(self, other)
+        return candidates
 
     def only(self, columns: Array) -> Candidates:
         """Some of the candidates."""
@@ -249,6 +250,13 @@ def select_columns(parts: Any, columns: Array) -> Any:
     if not isinstance(parts, tuple):
         return parts[..., columns]
     return type(parts)(*(select_columns(part, columns) for part in parts))
+
+
+def join_columns(parts: Any, others: Any) -> Any:
+    """Nested tuples of arrays whose last axis runs over the signals: these signals, then those of the others."""
+    if not isinstance(parts, tuple):
+        return np.concatenate((parts, others), axis=-1)
+    return type(parts)(*(join_columns(part, other) for part, other in zip(parts, others, strict=True)))
 
 
 def put_columns(parts: Any, others: Any, columns: Array) -> Any:

@@ -13,7 +13,7 @@ from robustphase.constants import varied
 from robustphase.initialise import start
 from robustphase.initialise.block_davidson import candidate_directions
 from robustphase.problem import build_problem
-from robustphase.recover import contradiction, second_opinion
+from robustphase.recover import contradiction, engine, second_opinion
 from robustphase.recover.contradiction import CONTRADICTION, asked_of, far, near, shortest_half
 from robustphase.recover.law.under_law import UNDER_LAW
 from robustphase.recover.second_opinion import OPINION, Rules, best_half, crowded, elected, expected_shares
@@ -92,6 +92,51 @@ def test_right_answers_are_left_as_they_are():
         with varied(CONTRADICTION, slack=np.inf):
             alone = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
         assert_array_equal(model.signal_, alone.signal_, f"{attack}, {noise}")
+
+
+def test_an_elected_signal_within_chance_of_the_answer_is_the_answer_again():
+    # Bad samples that pass for noise contradict the answer, but move it less than chance moves a tight fit.
+    world = make_world(60, 3000, contamination=0.05, attack="hidden_leverage", noise="gaussian", noise_std=0.5, seed=0)
+    model = RobustPhaseRetrieval(0.05).fit(world.A, world.y)
+    assert "second opinion" in [record.stage for record in model.history_]
+    with varied(CONTRADICTION, slack=np.inf):
+        alone = RobustPhaseRetrieval(0.05).fit(world.A, world.y)
+    assert_array_equal(model.signal_, alone.signal_)
+    with varied(OPINION, same=0.0):
+        replaced = RobustPhaseRetrieval(0.05).fit(world.A, world.y)
+    assert distance(replaced.signal_, world.truth) > 1.2 * distance(model.signal_, world.truth)
+
+
+@pytest.mark.filterwarnings("ignore::robustphase.recover.model.ModelWarning")
+def test_a_signal_on_its_way_is_not_elected(monkeypatch):
+    world = make_world(
+        30, 1500, contamination=0.2, attack="mimic", noise="gaussian", noise_std=SIGMA, field="complex", seed=2
+    )
+    model = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
+    monkeypatch.setattr(second_opinion, "elected", lambda *args: elected(*args[:4]))
+    halfway = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
+    assert distance(model.signal_, world.truth) < 0.15
+    assert distance(halfway.signal_, world.truth) > 0.19
+
+
+@pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::robustphase.recover.model.ModelWarning"
+)
+def test_what_explains_the_worse_half_stands_as_it_was_found(monkeypatch):
+    # Rewritten responses overshoot, and every tight fit to all samples follows them.
+    attack = ParametricAttack(
+        angle=0.38, norm=0.68, leaning=0.46, by_difference=0.21, by_sign=-0.07, by_truth=-0.02, by_second=0.09,
+        by_response=0.08, by_leaning=0.2, by_likelihood=-1.0, randomness=0.18, move=1.12, noise_factor=0.38,
+        own_noise=0.99, shift=-0.03, choices=1.12, aim=0.11, tilt=-0.07, length=-0.49, unused=0.01,
+    )  # fmt: skip
+    worlds = [attacked(attack, seed) for seed in (0, 1)]
+
+    def errors():
+        return [distance(RobustPhaseRetrieval(0.2).fit(world.A, world.y).signal_, world.truth) for world in worlds]
+
+    assert max(errors()) < 0.25
+    none_as_found(monkeypatch)
+    assert min(errors()) > 0.4
 
 
 def test_the_best_half_of_normal_residuals_tells_their_scale_wherever_they_lie():
@@ -173,6 +218,8 @@ def test_the_samples_elect_who_is_closer_to_most_of_them():
     used, rules = np.ones(4000, bool), Rules(level=0.1, lead=1.0)
     assert elected(np.column_stack((noise + shift, noise, noise + 0.5 * shift)), np.ones(3), used, rules) == 0
     assert elected(np.column_stack((noise, noise + shift)), np.ones(2), used, rules) == -1
+    three, settled = np.column_stack((noise + shift, noise, noise + 0.5 * shift)), np.array([True, False, True])
+    assert elected(three, np.ones(3), used, rules, settled) == 1
     # Nobody has more than one vote, however far away he is: a tenth of the samples does not turn the election.
     noise[:400] += 1e6
     shift[:400] = -1e6
@@ -197,7 +244,7 @@ def test_a_close_vote_is_won_by_the_clear_signal_and_a_lost_one_is_not():
 def test_a_short_signal_that_ties_with_the_truth_does_not_win():
     # Far from the truth, and so short that noise hides where it does not fit: a fifth of the samples is enough for a tie.
     attack = ParametricAttack(angle=1.57, norm=0.55, by_difference=1.0, move=1.08, noise_factor=0.12)
-    for seed in (0, 2):
+    for seed in (4, 5):
         world = make_world(
             30, 3000, contamination=0.2, noise="gaussian", noise_std=0.5, attack=attack.adversary, seed=seed
         )
@@ -206,6 +253,16 @@ def test_a_short_signal_that_ties_with_the_truth_does_not_win():
         with varied(OPINION, clear=np.inf):
             deceived = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
         assert distance(deceived.signal_, world.truth) > 0.9, f"seed {seed}"
+
+
+def none_as_found(monkeypatch):
+    """Nobody stands but fits to all samples."""
+    search = engine._broad_candidates
+
+    def without(*args):
+        return [one._replace(winners=one.winners & False) for one in search(*args)]
+
+    monkeypatch.setattr(engine, "_broad_candidates", without)
 
 
 #: Found by a search: the samples with the strongest evidence answer like a second signal.
@@ -260,7 +317,7 @@ def test_the_truth_gets_the_votes_that_are_expected_and_others_get_fewer():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_law_of_the_noise_does_not_replace_who_was_elected():
+def test_a_law_of_the_noise_does_not_replace_who_was_elected(monkeypatch):
     # Samples rewritten where predictions are large look like noise that grows with them.
     attack = ParametricAttack(
         angle=0.89, norm=0.31, leaning=0.18, by_difference=0.39, by_sign=0.01, by_truth=0.02, by_second=0.29,
@@ -268,6 +325,9 @@ def test_a_law_of_the_noise_does_not_replace_who_was_elected():
         clip=0.03, redrawn=0.07, choices=4.15, aim=0.84, tilt=-0.04, length=-1.35,
     )  # fmt: skip
     world = attacked(attack, 900)
+    # Also not one that was still on its way, which leaves more of it to the noise.
+    none_as_found(monkeypatch)
+    monkeypatch.setattr(second_opinion, "elected", lambda *args: elected(*args[:4]))
     model = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
     assert distance(model.signal_, world.truth) < LIMITS[0.2]
     with varied(UNDER_LAW, sharpened=np.inf):

@@ -17,7 +17,7 @@ from robustphase.descend.objective import State, effective_unknowns
 from robustphase.descend.shared_weights import SampleFit, Shared, shared_weights
 from robustphase.likelihood import bad_density, e_step, initial_model
 from robustphase.likelihood.bad_responses import DENSITY
-from robustphase.problem import Problem, put_columns, select_columns
+from robustphase.problem import Problem, join_columns, put_columns, select_columns
 from robustphase.rows.passes import NUMBERS
 from robustphase.rows.source import Array
 
@@ -77,11 +77,18 @@ class LikelihoodFit(NamedTuple):
     shared: Shared | None = None
 
     def only(self, columns: Array) -> LikelihoodFit:
-        """Some of the columns, given as a mask."""
+        """Some of the columns, given as a mask or by their places."""
         names = ("state", "projections", "residuals", "clean", "weights", "spreads", "merits", "converged")
         chosen = {name: select_columns(getattr(self, name), columns) for name in names}
-        reasons = [reason for reason, taken in zip(self.reasons, columns, strict=True) if taken]
+        reasons = [self.reasons[place] for place in np.arange(len(self.reasons))[columns]]
         return self._replace(**chosen, reasons=reasons)
+
+    def joined(self, other: LikelihoodFit) -> LikelihoodFit:
+        """These fits, then the others, of whose climbs nothing is kept."""
+        names = ("state", "projections", "residuals", "clean", "weights", "spreads", "converged")
+        both = {name: join_columns(getattr(self, name), getattr(other, name)) for name in names}
+        merits = np.hstack((self.merits, np.full((len(self.merits), other.converged.size), np.nan)))
+        return self._replace(**both, merits=merits, reasons=[*self.reasons, *other.reasons])
 
     def put(self, columns: Array, other: LikelihoodFit) -> LikelihoodFit:
         """These fits, with those of some columns replaced."""

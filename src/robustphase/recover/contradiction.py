@@ -133,7 +133,7 @@ def asked_of(problem: Problem, fit: LikelihoodFit, weights: Array) -> Asked:
     unit = np.maximum(halves / CONTRADICTION.normal, NOISE.tiny_scale)
     with np.errstate(over="ignore"):
         u = np.clip((residuals - middles) / unit, -_LARGEST, _LARGEST)
-    own, own_slopes = _influence(problem, fit, residuals, keep)
+    own, own_slopes = influence(problem, fit, residuals, keep)
     coefficients, chance, steepness = [], [], []
     for asked, power in ASKED:
         values, slopes = asked(u)
@@ -145,7 +145,7 @@ def asked_of(problem: Problem, fit: LikelihoodFit, weights: Array) -> Asked:
         coefficients.append(values * held_back * s)
         chance.append(abs2((values * held_back - ratio * own) * s))
         steepness.append(steep)
-    gradient, by_chance = _gradient_and_chance(problem.source, np.hstack(coefficients), np.hstack(chance))
+    gradient, by_chance = gradient_and_chance(problem.source, np.hstack(coefficients), np.hstack(chance))
     found = abs2(gradient).sum(axis=0).reshape(len(ASKED), k)
     # The square of a shorter signal is no number.
     norms = np.maximum(np.linalg.norm(fit.state.signals, axis=0), _SHORTEST)
@@ -156,7 +156,7 @@ def asked_of(problem: Problem, fit: LikelihoodFit, weights: Array) -> Asked:
     )
 
 
-def _gradient_and_chance(source: RowSource, coefficients: Array, squares: Array) -> tuple[Array, Array]:
+def gradient_and_chance(source: RowSource, coefficients: Array, squares: Array) -> tuple[Array, Array]:
     """``Σ_j c_j a_j``, shape (n, l), and the energies ``Σ_j |u_j|² ‖a_j‖²`` of chance, shape (l,), from ``|u|²``: one pass."""
     if isinstance(source, OperatorRows):
         # Its rows are never seen one by one; in the mean they have this energy.
@@ -184,16 +184,16 @@ def shortest_half(values: Array) -> tuple[float, float]:
     return float(ordered[low] + ordered[low + half]) / 2, float(lengths[low]) / 2
 
 
-def _influence(problem: Problem, fit: LikelihoodFit, residuals: Array, keep: Array) -> tuple[Array, Array]:
+def influence(problem: Problem, fit: LikelihoodFit, residuals: Array, keep: Array) -> tuple[Array, Array]:
     """Influence ψ of every sample on the fit, (m, k), and the sums (k,) of its slopes times the energy of the projections."""
     scales, used = fit.state.noise.scales, np.where(keep, problem.weights, 0.0)
 
-    def influence(at: Array) -> Array:
+    def asked_at(at: Array) -> Array:
         seen = e_step(at, fit.spreads, problem.density, problem.weights, fit.state.noise)
         value: Array = seen.weights * used * at
         return value
 
     shift = CONTRADICTION.shift * scales
-    slopes = (influence(residuals + shift) - influence(residuals - shift)) / np.maximum(2 * shift, _TINY)
+    slopes = (asked_at(residuals + shift) - asked_at(residuals - shift)) / np.maximum(2 * shift, _TINY)
     own: Array = fit.weights * used * residuals
     return own, np.asarray((slopes * abs2(np.where(keep, fit.projections, 0))).sum(axis=0))

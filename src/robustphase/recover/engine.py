@@ -32,6 +32,7 @@ from robustphase.likelihood import NoiseModel, classify, compare, initial_model
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
 from robustphase.problem import PROBLEM, Candidates, Grouping, Problem, kept
+from robustphase.recover.chance_apart import Fitted
 from robustphase.recover.contradiction import contradictions
 from robustphase.recover.joined_groups import is_majority, rows_as_groups, with_groups_known
 from robustphase.recover.law.answers import Detector
@@ -39,7 +40,7 @@ from robustphase.recover.law.under_law import under_law, with_censored, without_
 from robustphase.recover.pilot import pilot_samples, recover_all
 from robustphase.recover.recovery import History, Recovery, Run
 from robustphase.recover.sample_rule import Suspects, sample_rule
-from robustphase.recover.second_opinion import faint, second_opinions
+from robustphase.recover.second_opinion import Sought, faint, second_opinions
 from robustphase.recover.selection import Selected, finalists, select
 from robustphase.recover.uneven import recover_uneven
 from robustphase.rows import OperatorRows
@@ -285,7 +286,7 @@ def _fit_with_evidence(
     heard = (doubts > 1) | dim
     first = fit
     if heard.any():
-        fit = _heard_twice(problem, fit, weights, np.where(heard, doubts, np.nan), run)
+        fit = _heard_twice(problem, Fitted(fitted, fit), weights, np.where(heard, doubts, np.nan), run)
         weights, _ = _classified(problem, fitted, fit)
     units = problem.units
     # Under doubts that nothing better came of, the answer stands; another one is not what the densities were made for.
@@ -307,48 +308,50 @@ def _fit_with_evidence(
     ), fit
 
 
-def _heard_twice(problem: Problem, fit: LikelihoodFit, weights: Array, doubts: Array, run: Run) -> LikelihoodFit:
+def _heard_twice(problem: Problem, answers: Fitted, weights: Array, doubts: Array, run: Run) -> LikelihoodFit:
     """The fits, with other answers where doubts are numbers and the samples vote for them."""
     doubted = ~np.isnan(doubts)
     search = _broad_candidates if doubted.sum() <= ENGINE.broad_columns else _shared_candidates
     better, others = second_opinions(
         problem.only(doubted),
-        fit.only(doubted),
+        answers.only(doubted),
         weights[:, doubted],
         doubts[doubted],
         lambda whole, half: search(whole, half, run),
     )
     run.history.note("second opinion", int(doubted.sum()), moved=others.moves[-1])
     if not better.any():
-        return fit
+        return answers.fit
     run.history.overruled = True
     columns = doubted.copy()
     columns[doubted] = better
-    return fit.put(columns, others)
+    return answers.fit.put(columns, others)
 
 
-def _broad_candidates(problem: Problem, half: Problem, run: Run) -> list[Candidates]:
+def _broad_candidates(problem: Problem, half: Problem, run: Run) -> list[Sought]:
     """For every signal the finalists of those candidates that the broad start finds in a half, and of hidden ones in all."""
     found = []
     for k in range(problem.responses.shape[1]):
         whole, part = (samples.only(np.array([k])) for samples in (problem, half))
         if isinstance(problem.source, OperatorRows):
-            found.append(finalists(part, operator_start(part, seed=run.seed)))
+            searched = finalists(part, operator_start(part, seed=run.seed))
+            found.append(Sought(searched, np.arange(searched.scores.size) == 0))
             continue
         part, candidates = broad_start(part, screen=False, seed=run.seed)
         hidden = hidden_start(whole, seed=run.seed)
         # Each sought where it may be seen: bad samples outnumber the clean ones that differ, in one of the two.
         seen = [finalists(part, candidates), finalists(part, hidden), finalists(whole, hidden)]
-        found.append(_together(seen))
+        winners = [np.arange(one.scores.size) == 0 for one in seen[:2]]
+        found.append(Sought(_together(seen), np.concatenate((*winners, np.zeros(seen[2].scores.size, bool)))))
     return found
 
 
-def _shared_candidates(problem: Problem, half: Problem, run: Run) -> list[Candidates]:
-    """One candidate for every signal, from common passes over the half."""
+def _shared_candidates(problem: Problem, half: Problem, run: Run) -> list[Sought]:
+    """One candidate for every signal, from common passes over the half; after these few steps it explains no half yet."""
     candidates, _ = shared_start(half, seed=run.seed)
     floored = half.floored(comparison_floor(half.levels))
     moved = advance(floored, at_rest(floored, candidates), ENGINE.shared_steps).candidates
-    return [moved.only(np.array([k])) for k in range(half.responses.shape[1])]
+    return [Sought(moved.only(np.array([k])), np.zeros(1, bool)) for k in range(half.responses.shape[1])]
 
 
 def _together(winners: list[Candidates]) -> Candidates:

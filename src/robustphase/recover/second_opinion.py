@@ -9,14 +9,16 @@ to fit it, and, since the attacker may have hidden the signal from such a search
 of the ranks shows (:mod:`robustphase.initialise.hidden_directions`). Rows whose lengths are too frequent count less. From these
 candidates and from the answer signals are fitted to all samples with a noise that is *held* tight, so that bad samples cannot
 pass for wider noise; once as they are, and once with weights that fall off with the projection, so that a few strong samples do
-not outweigh many ordinary ones (Mallows' estimator).
+not outweigh many ordinary ones (Mallows' estimator). What explains the worse half best stands as it was found, too: where bad
+responses overshoot, every fit to all samples follows them.
 
 Among these and the answer the samples vote: each for the signal that is closer to its response, so that nobody has more
 influence than the number of samples he holds. Were a signal the truth, its residuals would be noise, independent of the
 covariates, which says how many votes it should get against each other one; whoever rewrites a share ε of the samples takes ε of
 them at most. So a signal is *refuted* if it gets fewer, and the winner is the one with the largest margin against its worst
 opponent: Yatracos' (1985) estimate of least distance, with the tests of Scheffé. Where margins tie, the shorter best half of
-residuals decides (Martin, Yohai and Zamar, 1989).
+residuals decides (Martin, Yohai and Zamar, 1989). Fits that have not settled vote against others but are not elected: halfway
+between two signals nobody is contradicted much.
 
 Who holds a share of the samples can bring two signals to a tie, the farther apart, the shorter the second one is and the more
 it leaves to noise. So of those that are not refuted only the *clear* ones stand, with about as much power over the noise that
@@ -35,20 +37,23 @@ from typing import NamedTuple
 import numpy as np
 
 from robustphase.constants import budget, derived, empirical, numeric
-from robustphase.descend.climb import CLIMB, Free, Stopping
+from robustphase.descend.climb import CLIMB, Free, Reason, Stopping
 from robustphase.descend.likelihood_fit import LikelihoodFit, fit_likelihood
 from robustphase.descend.objective import State
 from robustphase.initialise.screening import match_lengths
-from robustphase.likelihood import initial_model
+from robustphase.likelihood import e_step, initial_model
 from robustphase.likelihood.noise_model import NOISE
 from robustphase.population import distance
 from robustphase.problem import Candidates, Problem, kept, real_unknowns, select_columns
+from robustphase.recover.chance_apart import Fitted, chance_apart
 from robustphase.recover.contradiction import CONTRADICTION, shortest_half
 from robustphase.rows import OperatorRows, project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 
 _TINY = float(np.finfo(np.float64).tiny)
+#: Variances of the predictions over that of the noise, so small that they change nothing.
+_SMALL = 1e-3
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ class OpinionOptions:
         "lead, in standard errors of a vote and roots of the real unknowns, that a tight fit to these very samples has "
         "without being closer",
     )
-    clear: float = empirical(1.4, "times as much power over noise make a signal clearer")
+    clear: float = empirical(1.5, "times as much power over noise make a signal clearer")
     sure: float = derived(
         2.0,
         "contradictions that many times as strong as the least one are no chance, and the answer has no lead in the vote",
@@ -81,7 +86,8 @@ class OpinionOptions:
     tied: float = derived(1.0, "standard errors of a vote within which it decides nothing")
     same: float = derived(
         2.0,
-        "standard errors within which another signal is the answer again: a tight fit has about one of its own",
+        "times the squared distance that chance leaves between two fits, up to which another signal is the answer again: beyond, "
+        "the squared bias of the answer is larger than what chance adds to the other",
     )
     tol: tuple[float, ...] = numeric((1e-2, 1e-4), "relative steps at which the two rounds of a tight fit end")
     passes: int = budget(15, "most passes of each")
@@ -89,7 +95,23 @@ class OpinionOptions:
 
 OPINION = OpinionOptions()
 
-Search = Callable[[Problem, Problem], list[Candidates]]
+
+class Sought(NamedTuple):
+    """Candidates for one signal.
+
+    Attributes
+    ----------
+    candidates : Candidates
+        Where they are.
+    winners : ndarray of bool, shape (k,)
+        Which of them explain the half that the answer explains worst better than all others that were tried there.
+    """
+
+    candidates: Candidates
+    winners: Array
+
+
+Search = Callable[[Problem, Problem], list[Sought]]
 
 
 def worse_half(fit: LikelihoodFit, weights: Array) -> Array:
@@ -129,7 +151,7 @@ def powers(signals: Array) -> Array:
 
 
 def second_opinions(
-    problem: Problem, fit: LikelihoodFit, weights: Array, doubts: Array, search: Search
+    problem: Problem, answers: Fitted, weights: Array, doubts: Array, search: Search
 ) -> tuple[Array, LikelihoodFit]:
     """Other answers to those in doubt: which of them the samples vote for, shape (k,), and those.
 
@@ -137,8 +159,8 @@ def second_opinions(
     ----------
     problem : Problem
         The samples, one column for each answer in doubt.
-    fit : LikelihoodFit
-        The answers.
+    answers : Fitted
+        The answers, with the samples as they were fitted.
     weights : ndarray of shape (m, k)
         Weights of the samples.
     doubts : ndarray of shape (k,)
@@ -147,46 +169,68 @@ def second_opinions(
         Finds candidates for every column of a problem, given with all samples and with the half that the answer explains worst.
     """
     # What an over-exposed detector reports is bad whatever the signal, and would vote for the one that comes closest to it.
-    problem = problem._replace(weights=np.where(crowded(problem.responses), 0.0, _matched(problem)))
+    problem, fit = problem._replace(weights=np.where(crowded(problem.responses), 0.0, _matched(problem))), answers.fit
     sought = search(problem, problem._replace(weights=problem.weights * worse_half(fit, weights)))
-    # Every answer is a start too: where the attack has moved it only a little, the way back is short.
-    owners = np.repeat(np.arange(len(sought)), [1 + found.scores.size for found in sought])
-    signals, backgrounds = fit.state.signals, fit.state.backgrounds
-    starts = np.hstack([np.column_stack((signals[:, k], found.signals)) for k, found in enumerate(sought)])
-    levels = np.concatenate([np.append(backgrounds[k], found.backgrounds) for k, found in enumerate(sought)])
-    # Each fitted in both ways, with columns of their own in the same passes. Those of one owner stay together: winners then
-    # stand in the order of their owners.
-    held_back = np.tile((False, True), owners.size)
-    owners, starts, levels = (np.repeat(values, 2, axis=-1) for values in (owners, starts, levels))
-    repeated = _repeated(problem, owners)
-    others = fit_tightly(repeated, starts, levels, held_back)
-    errors = standard_errors_of(problem, fit)
-    chosen = np.array(
-        [
-            elected(
-                np.column_stack((fit.residuals[:, k], others.residuals[:, owners == k])),
-                np.append(powers(signals[:, [k]]), powers(others.state.signals[:, owners == k])),
-                np.broadcast_to(problem.weights, fit.residuals.shape)[:, k] > 0,
-                Rules(
-                    float(np.broadcast_to(problem.levels, doubts.shape)[k]), _lead(doubts[k], real_unknowns(signals))
-                ),
-            )
-            for k in range(len(sought))
-        ]
-    )
+    others, tight, owners = _contenders(problem, fit, sought)
+    signals = fit.state.signals
+    chosen = np.full(len(sought), -1)
+    for k in range(len(sought)):
+        own = np.flatnonzero(owners == k)
+        place = elected(
+            np.column_stack((fit.residuals[:, k], others.fit.residuals[:, own])),
+            np.append(powers(signals[:, [k]]), powers(others.fit.state.signals[:, own])),
+            np.broadcast_to(problem.weights, fit.residuals.shape)[:, k] > 0,
+            Rules(float(np.broadcast_to(problem.levels, doubts.shape)[k]), _lead(doubts[k], real_unknowns(signals))),
+            # Beside a faint answer a signal on its way is better than none.
+            np.append(True, others.fit.converged[own] | ~tight[own]) | (doubts[k] <= 1),
+        )
+        chosen[k] = own[place] if place >= 0 else -1
     better = chosen >= 0
-    for k in np.flatnonzero(better):
-        other = others.state.signals[:, np.flatnonzero(owners == k)[chosen[k]]]
-        # Within what a tight fit loses to chance the two are the same, and the answer is the more accurate one.
-        better[k] = distance(other, signals[:, k], relative=True, conjugate=problem.paired) > OPINION.same * errors[k]
-    columns = np.array([np.flatnonzero(owners == k)[chosen[k]] for k in np.flatnonzero(better)], dtype=int)
-    taken = np.zeros(owners.size, bool)
-    taken[columns] = True
-    winners = others.only(taken)
+    chance = _chance(problem.only(better), answers.only(better), others.only(chosen[better]), tight[chosen[better]])
+    # What is not beyond that is the answer again, less accurately.
+    better[better] = (
+        _apart(problem, signals[:, better], others.fit.state.signals[:, chosen[better]]) > OPINION.same * chance
+    )
+    winners = others.fit.only(chosen[better])
     # Reported with the noise that their best half of residuals suggests.
-    scales = best_half(repeated.only(taken), winners.residuals) / CONTRADICTION.normal
+    scales = best_half(problem.only(better), winners.residuals) / CONTRADICTION.normal
     wide = initial_model(np.maximum(scales, NOISE.tiny_scale), problem.levels[better])
     return better, winners._replace(state=winners.state._replace(noise=wide))
+
+
+def _apart(problem: Problem, signals: Array, others: Array) -> Array:
+    """Squared distances of signals, column by column, shape (k,)."""
+    pairs = zip(others.T, signals.T, strict=True)
+    return np.array([distance(other, signal, conjugate=problem.paired) ** 2 for other, signal in pairs])
+
+
+def _chance(problem: Problem, answers: Fitted, others: Fitted, tight: Array) -> Array:
+    """Squared distances from the answers that chance alone gives the others, shape (k,)."""
+    if not tight.size:
+        return np.zeros(0)
+    # Whoever was found in half of the samples has twice the variance of a fit to all.
+    halved = 2 * standard_errors_of(problem, answers.fit) ** 2 * powers(answers.fit.state.signals)
+    return np.where(tight, chance_apart(answers, others), halved)
+
+
+def _contenders(problem: Problem, fit: LikelihoodFit, sought: list[Sought]) -> tuple[Fitted, Array, Array]:
+    """Who stands against the answers: fits, which of them are tight, and the columns that they are about, shape (k,)."""
+    found = [one.candidates for one in sought]
+    # Every answer is a start too: where the attack has moved it only a little, the way back is short.
+    owners = np.repeat(np.arange(len(found)), [1 + one.scores.size for one in found])
+    state = fit.state
+    starts = np.hstack([np.column_stack((state.signals[:, k], one.signals)) for k, one in enumerate(found)])
+    levels = np.concatenate([np.append(state.backgrounds[k], one.backgrounds) for k, one in enumerate(found)])
+    # Each fitted in both ways, with columns of their own in the same passes.
+    twice = np.repeat(np.arange(owners.size), 2)
+    fitted = fit_tightly(
+        _repeated(problem, owners[twice]), starts[:, twice], levels[twice], np.tile((False, True), owners.size)
+    )
+    # What explains the half that the answer does not is an estimate of its own, which bad samples of the other half cannot draw.
+    as_found = np.concatenate([np.append(False, one.winners) for one in sought])
+    apart = held_as_found(_repeated(problem, owners[as_found]), starts[:, as_found], levels[as_found])
+    tight = np.arange(twice.size + apart.fit.converged.size) < twice.size
+    return fitted.joined(apart), tight, np.append(owners[twice], owners[as_found])
 
 
 def _matched(problem: Problem) -> Array:
@@ -228,8 +272,11 @@ class Rules(NamedTuple):
     lead: float
 
 
-def elected(residuals: Array, power: Array, used: Array, rules: Rules) -> int:
+def elected(residuals: Array, power: Array, used: Array, rules: Rules, settled: Array | None = None) -> int:
     """Which of the other signals the samples elect instead of the answer, or -1 for none.
+
+    Whoever is still on the way from one signal to another is a compromise that nobody contradicts much, and right for nobody: it
+    may refute others but is not elected.
 
     Parameters
     ----------
@@ -241,6 +288,8 @@ def elected(residuals: Array, power: Array, used: Array, rules: Rules) -> int:
         The samples that vote.
     rules : Rules
         What the election goes by.
+    settled : ndarray of bool, shape (l,), optional
+        Which signals have settled; None for all.
     """
     seen, voters = residuals[used], max(int(used.sum()), 1)
     # Around their medians: what a fit takes for the background depends on how it treats the tails of skewed noise.
@@ -252,6 +301,8 @@ def elected(residuals: Array, power: Array, used: Array, rules: Rules) -> int:
     chance = OPINION.tied / (2 * np.sqrt(voters))
     halves = np.array([shortest_half(column)[1] for column in seen.T])
     margins = (shares - expected_shares(seen)).min(axis=1) + rules.level
+    if settled is not None:
+        margins = np.where(settled, margins, -np.inf)
     standing = margins >= min(float(margins.max()), 0.0) - chance
     clarity = power / np.maximum(halves, _TINY)
     standing &= OPINION.clear * clarity >= clarity[standing].max()
@@ -291,7 +342,7 @@ def best_half(problem: Problem, residuals: Array) -> Array:
     return np.array([shortest_half(column[use])[1] for column, use in zip(residuals.T, used.T, strict=True)])
 
 
-def fit_tightly(problem: Problem, signals: Array, backgrounds: Array, held_back: Array) -> LikelihoodFit:
+def fit_tightly(problem: Problem, signals: Array, backgrounds: Array, held_back: Array) -> Fitted:
     """The fit to all samples of signals and backgrounds alone, with noise that is held.
 
     Parameters
@@ -303,7 +354,7 @@ def fit_tightly(problem: Problem, signals: Array, backgrounds: Array, held_back:
     held_back : ndarray of bool, shape (k,)
         For which of them strong samples lose weight.
     """
-    fit: LikelihoodFit | None = None
+    found: Fitted | None = None
     for tol in OPINION.tol:
         energy = abs2(project(problem.source, signals))
         scales = best_half(problem, problem.responses - energy - backgrounds) / CONTRADICTION.normal
@@ -312,11 +363,41 @@ def fit_tightly(problem: Problem, signals: Array, backgrounds: Array, held_back:
         mean = np.where(used, energy, 0.0).sum(axis=0) / np.maximum(used.sum(axis=0), 1)
         strong = np.where(held_back, OPINION.strong * np.sqrt(mean / np.maximum(energy, _TINY)), 1.0)
         held = problem.floored(OPINION.floor)._replace(weights=problem.weights * np.minimum(strong, 1.0))
-        state = State(signals, backgrounds, initial_model(scales, problem.levels), 1e-3 * scales**2)
+        state = State(signals, backgrounds, initial_model(scales, problem.levels), _SMALL * scales**2)
         fit = fit_likelihood(held, state, Stopping(tol, np.inf, OPINION.passes, 0), Free.NOTHING)
         signals, backgrounds = fit.state.signals, fit.state.backgrounds
-    assert fit is not None
-    return fit
+        found = Fitted(held, fit)
+    assert found is not None
+    return found
+
+
+def held_as_found(problem: Problem, signals: Array, backgrounds: Array) -> Fitted:
+    """Signals and backgrounds as they are, with the noise that their best half of residuals suggests.
+
+    They do not count as converged: no fit to all samples has ended there.
+    """
+    projections = project(problem.source, signals)
+    energy = abs2(projections)
+    residuals = problem.responses - energy - backgrounds
+    scales = np.maximum(best_half(problem, residuals) / CONTRADICTION.normal, _TINY)
+    state = State(signals, backgrounds, initial_model(scales, problem.levels), _SMALL * scales**2)
+    spreads = energy * state.spreads / np.maximum(powers(signals), _TINY)
+    held = problem.floored(OPINION.floor)
+    seen = e_step(residuals, spreads, held.density, held.weights, state.noise)
+    count = scales.size
+    fit = LikelihoodFit(
+        state,
+        projections,
+        residuals,
+        seen.clean,
+        seen.weights,
+        spreads,
+        (),
+        np.empty((0, count)),
+        [Reason.RUNNING] * count,
+        np.zeros(count, bool),
+    )
+    return Fitted(held, fit)
 
 
 def _repeated(problem: Problem, owners: Array) -> Problem:
