@@ -30,8 +30,8 @@ def changes(part: Part, residuals: Array, first: First, units: Array) -> tuple[A
     used = residuals != 0
     coefficients = np.where(used, signs * residuals * projections / norms, 0.0)
     # Rows that are not used may be too long for a number.
-    lengths = np.where(used.any(axis=1), first.lengths, 0.0)
-    both = np.hstack((coefficients, residuals))
+    lengths = np.where(used[:, 0] if p == 1 else used.any(axis=1), first.lengths, 0.0)
+    both = np.concatenate((coefficients, residuals), axis=1)
     energies = abs2(adjoint_block(part.single, both)).sum(axis=0)
     chances = np.maximum(lengths @ abs2(both), _TINY)
     complex_rows = np.iscomplexobj(part.single)

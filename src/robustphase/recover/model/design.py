@@ -55,7 +55,7 @@ class First(NamedTuple):
 
     projections: Array
     predictions: Array
-    gradients: Array
+    gradients: tuple[Array, Array]
     lengths: Array | None
     mean: Array
     image: Array
@@ -98,12 +98,12 @@ def first_pass(part: Part, keep: Array, halves: Array, probe: Array, rng: np.ran
     sums, along = parts.sums
     projections, lengths = parts.rows
     of_first = (keep & (halves > 0)).sum(axis=0)
-    masses = np.maximum(np.stack((of_first, keep.sum(axis=0) - of_first)), 1.0)
+    of_second = keep.sum(axis=0) - of_first
     count = max(int(rows.sum()), 1)
     return First(
         projections=projections,
         predictions=abs2(projections),
-        gradients=np.stack((sums[:, :p] / masses[0], sums[:, p : 2 * p] / masses[1])),
+        gradients=(sums[:, :p] / np.maximum(of_first, 1.0), sums[:, p : 2 * p] / np.maximum(of_second, 1.0)),
         lengths=None if operator else lengths,
         mean=sums[:, 2 * p + 1] / count,
         image=sums[:, 2 * p] / count,

@@ -34,7 +34,8 @@ def strongest_directions(part: Part, clipped: Array, guesses: Array, depth: int)
         if len(basis) == depth:
             break
         left = image
-        for earlier in basis * 2:
+        # Once is enough for a few steps: the products run in single precision, and this in double.
+        for earlier in basis:
             left = left - earlier * np.vecdot(earlier.T, left.T)
         lengths = _lengths(left)
         new = lengths > 1e-9 * _lengths(image)

@@ -42,7 +42,9 @@ def power_of(
     errors = factor * np.maximum(spreads, FIGURES.least_spread * scale) / np.sqrt(members.shape[1])
     if not (errors > 0).all():
         return 1.0, 0.0
-    misfits = _misfits((x / x[-1]) ** POWERS[:, np.newaxis], x + centres, errors)
+    # By logarithms, which is several times as fast as powers.
+    curves = np.exp(POWERS[:, np.newaxis] * np.log(np.maximum(x / x[-1], _TINY)))
+    misfits = _misfits(curves, x + centres, errors)
     best = int(np.argmin(misfits))
     return float(POWERS[best]), float(misfits[-1] - misfits[best])
 

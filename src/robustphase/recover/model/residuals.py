@@ -72,15 +72,17 @@ def correlation(a: Array, b: Array) -> float:
 
 
 class Ordered(NamedTuple):
-    """Values and the order of their sizes, which the ranks of any part of them share."""
+    """Values, the order of their sizes, which the ranks of any part of them share, and whether some of them are equal."""
 
     values: Array
     order: Array
+    ties: bool
 
 
 def ordered(values: Array) -> Ordered:
     """Values with their order."""
-    return Ordered(values, np.argsort(values))
+    order = np.argsort(values)
+    return Ordered(values, order, _ties(values[order]))
 
 
 def in_order(values: Ordered, chosen: Array) -> Array:
@@ -95,7 +97,7 @@ def rank_correlation(a: Ordered, b: Ordered, chosen: Array) -> float:
     count = first.size
     if count < FIGURES.fewest:
         return 0.0
-    if _ties(a.values[first]) or _ties(b.values[second]):
+    if (a.ties and _ties(a.values[first])) or (b.ties and _ties(b.values[second])):
         return correlation(rankdata(a.values[chosen]), rankdata(b.values[chosen]))
     # Without ties the ranks are the whole numbers, of known mean and variance.
     ranks = np.arange(count) - 0.5 * (count - 1)
@@ -131,6 +133,8 @@ def crowded_share(heard: Ordered, chosen: Array, predictions: Array, scale: floa
     Levels of a camera make all responses equal to some others; a detector that is over-exposed, or a value that was filled in,
     makes one level that no noise has. Equal responses to equal rows are predicted to be equal.
     """
+    if not heard.ties:
+        return 0.0
     numbers = in_order(heard, chosen)
     values = heard.values[numbers]
     if not _ties(values):
