@@ -139,24 +139,6 @@ def test_what_explains_the_worse_half_stands_as_it_was_found(monkeypatch):
     assert min(errors()) > 0.4
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_suspicion_is_heard_where_fits_from_the_answer_leave_it():
-    attack = ParametricAttack(
-        angle=0.36, norm=0.97, leaning=0.51, by_difference=0.11, by_sign=0.12, by_truth=-0.12, by_second=0.04,
-        by_response=-0.17, by_leaning=0.07, by_likelihood=-0.89, move=1.15, noise_factor=0.39, own_noise=0.94, shift=0.15,
-        choices=1.09, aim=0.14, tilt=-0.18, length=-0.16, unused=0.04,
-    )  # fmt: skip
-    for seed in (907, 909):
-        world = make_world(
-            N, M, contamination=0.1, noise="gaussian", noise_std=SIGMA, attack=attack.adversary, seed=seed
-        )
-        model = RobustPhaseRetrieval(0.1).fit(world.A, world.y)
-        assert distance(model.signal_, world.truth) < 0.18, f"seed {seed}"
-        with varied(OPINION, suspicious=1.0):
-            unheard = RobustPhaseRetrieval(0.1).fit(world.A, world.y)
-        assert distance(unheard.signal_, world.truth) > LIMITS[0.1], f"seed {seed}"
-
-
 def test_the_best_half_of_normal_residuals_tells_their_scale_wherever_they_lie():
     rng = np.random.default_rng(0)
     residuals = np.stack((3 * rng.standard_normal(20_000), 7 + 0.1 * rng.standard_normal(20_000)), axis=1)

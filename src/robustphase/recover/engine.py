@@ -40,7 +40,7 @@ from robustphase.recover.law.under_law import under_law, with_censored, without_
 from robustphase.recover.pilot import pilot_samples, recover_all
 from robustphase.recover.recovery import History, Recovery, Run
 from robustphase.recover.sample_rule import Suspects, sample_rule
-from robustphase.recover.second_opinion import OPINION, Search, Sought, faint, second_opinions
+from robustphase.recover.second_opinion import Sought, faint, second_opinions
 from robustphase.recover.selection import Selected, finalists, select
 from robustphase.recover.uneven import recover_uneven
 from robustphase.rows import OperatorRows
@@ -283,11 +283,9 @@ def _fit_with_evidence(
     weights, counted = _classified(problem, fitted, fit)
     doubts = contradictions(fitted, fit, weights)
     dim = faint(fitted, fit)
-    heard = (doubts > OPINION.suspicious) | dim
+    heard = (doubts > 1) | dim
     first = fit
     if heard.any():
-        # A faint answer that nothing contradicts is heard for that alone.
-        doubts = np.where(dim & (doubts <= 1), 0.0, doubts)
         fit = _heard_twice(problem, Fitted(fitted, fit), weights, np.where(heard, doubts, np.nan), run)
         weights, _ = _classified(problem, fitted, fit)
     units = problem.units
@@ -313,20 +311,14 @@ def _fit_with_evidence(
 def _heard_twice(problem: Problem, answers: Fitted, weights: Array, doubts: Array, run: Run) -> LikelihoodFit:
     """The fits, with other answers where doubts are numbers and the samples vote for them."""
     doubted = ~np.isnan(doubts)
-
-    def hear(columns: Array, search: Search) -> tuple[Array, LikelihoodFit]:
-        return second_opinions(
-            problem.only(columns), answers.only(columns), weights[:, columns], doubts[columns], search
-        )
-
-    # Where little is held against an answer, a search is worth its passes only if fits from the answer itself leave it.
-    suspected = doubted & (doubts > 0) & (doubts <= 1)
-    if suspected.any():
-        doubted[suspected] = hear(suspected, _no_candidates)[0]
-    if not doubted.any():
-        return answers.fit
-    wide = _broad_candidates if doubted.sum() <= ENGINE.broad_columns else _shared_candidates
-    better, others = hear(doubted, lambda whole, half: wide(whole, half, run))
+    search = _broad_candidates if doubted.sum() <= ENGINE.broad_columns else _shared_candidates
+    better, others = second_opinions(
+        problem.only(doubted),
+        answers.only(doubted),
+        weights[:, doubted],
+        doubts[doubted],
+        lambda whole, half: search(whole, half, run),
+    )
     run.history.note("second opinion", int(doubted.sum()), moved=others.moves[-1])
     if not better.any():
         return answers.fit
@@ -334,13 +326,6 @@ def _heard_twice(problem: Problem, answers: Fitted, weights: Array, doubts: Arra
     columns = doubted.copy()
     columns[doubted] = better
     return answers.fit.put(columns, others)
-
-
-def _no_candidates(problem: Problem, half: Problem) -> list[Sought]:
-    """Nobody but the answers themselves."""
-    n, k = problem.source.shape[1], problem.responses.shape[1]
-    none = Candidates(np.empty((n, 0)), *(np.empty(0) for _ in range(3)))
-    return [Sought(none, np.zeros(0, bool))] * k
 
 
 def _broad_candidates(problem: Problem, half: Problem, run: Run) -> list[Sought]:

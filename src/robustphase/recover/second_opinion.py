@@ -79,10 +79,6 @@ class OpinionOptions:
         2.0,
         "contradictions that many times as strong as the least one are no chance, and the answer has no lead in the vote",
     )
-    suspicious: float = empirical(
-        0.85,
-        "contradictions that near to one are heard too, but only for fits from the answer itself, until these leave it",
-    )
     crowded: float = empirical(
         10.0,
         "times as many equal responses as is usual make a value that no noise has: levels of a camera differ by less",
@@ -168,7 +164,7 @@ def second_opinions(
     weights : ndarray of shape (m, k)
         Weights of the samples.
     doubts : ndarray of shape (k,)
-        How strongly the answers are contradicted; zero for those that are heard because they are faint.
+        How strongly the answers are contradicted; those up to one are faint.
     search : callable
         Finds candidates for every column of a problem, given with all samples and with the half that the answer explains worst.
     """
@@ -186,7 +182,7 @@ def second_opinions(
             np.broadcast_to(problem.weights, fit.residuals.shape)[:, k] > 0,
             Rules(float(np.broadcast_to(problem.levels, doubts.shape)[k]), _lead(doubts[k], real_unknowns(signals))),
             # Beside a faint answer a signal on its way is better than none.
-            np.append(True, others.fit.converged[own] | ~tight[own]) | (doubts[k] == 0),
+            np.append(True, others.fit.converged[own] | ~tight[own]) | (doubts[k] <= 1),
         )
         chosen[k] = own[place] if place >= 0 else -1
     better = chosen >= 0
@@ -255,7 +251,7 @@ def standard_errors_of(problem: Problem, fit: LikelihoodFit) -> Array:
 
 
 def _lead(doubt: float, unknowns: int) -> float:
-    if doubt == 0:
+    if doubt <= 1:
         # Nothing is held against the answer but that it is faint.
         return np.inf
     return 0.0 if doubt > OPINION.sure else OPINION.optimism * float(np.sqrt(unknowns))
