@@ -21,9 +21,6 @@ def certificate_factor(check: ModelCheck, design: Design | None) -> float:
     # One remark on the residuals is an imperfection; two of them are another law, of which the certificate knows nothing.
     if check.severe or "power of the responses" in failed or len(failed & set(ABOUT_RESIDUALS)) > 1:
         return np.inf
-    # It counts on the stated share of bad samples, and a rival that explains more of them than that denies it.
-    if "rival signal" in failed:
-        return np.inf
     if design is None:
         return 1.0
     least = 1.0

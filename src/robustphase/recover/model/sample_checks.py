@@ -116,12 +116,11 @@ def rival_check(figures: Figures, stated: float | str) -> Check:
             "bad: a detector that is clipped, or values that were filled in",
             "Pass saturation=... with the upper limit of the readings if they are clipped; leave out what was filled in.",
         )
-    # More than were stated and no more than chance adds: the answer may stand, but not what rests on the level that was stated.
     return Check(
         "rival signal",
         figures.rival,
         limit,
-        there or figures.rival > level,
+        there,
         there,
         "another signal explains a large part of the samples: rows told wrongly, columns in another order or another gain in a "
         "part of the data, or more bad samples than good ones",
