@@ -51,4 +51,5 @@ def test_no_product_takes_rows_to_double_precision(field, monkeypatch):
 
     monkeypatch.setattr(np, "dot", watched)
     RobustPhaseRetrieval(0.1).fit(A, world.y)
-    assert seen == {(A.dtype, A.dtype)}
+    # Complex rows may be taken for pairs of real numbers.
+    assert {(A.dtype, A.dtype)} <= seen <= {(A.dtype, A.dtype), (np.dtype(np.float32), np.dtype(np.float32))}

@@ -149,8 +149,10 @@ def asked_of(problem: Problem, fit: LikelihoodFit, weights: Array) -> Asked:
     found = abs2(gradient).sum(axis=0).reshape(len(ASKED), k)
     # The square of a shorter signal is no number.
     norms = np.maximum(np.linalg.norm(fit.state.signals, axis=0), _SHORTEST)
+    # An answer that half of the samples meet to within roundings has nothing left to contradict it.
+    noisy = halves > CONTRADICTION.normal * NOISE.tiny_scale
     return Asked(
-        found / np.maximum(by_chance.reshape(len(ASKED), k), _TINY),
+        np.where(noisy, found / np.maximum(by_chance.reshape(len(ASKED), k), _TINY), 0.0),
         np.sqrt(found) * norms / np.maximum(np.abs(steepness), _TINY),
         unit / (2 * norms**2),
     )

@@ -141,7 +141,8 @@ def faint(problem: Problem, fit: LikelihoodFit) -> Array:
     m, power = problem.source.shape[0], powers(fit.state.signals)
     if m < 2 * CLIMB.few_samples * real_unknowns(fit.state.signals):
         return np.zeros(power.shape, bool)
-    dim: Array = fit.converged & (power > 0) & (power < best_half(problem, fit.residuals))
+    half = best_half(problem, fit.residuals)
+    dim: Array = fit.converged & (power > 0) & (power < half) & (half > NOISE.tiny_scale)
     return dim
 
 
