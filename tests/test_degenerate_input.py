@@ -222,3 +222,13 @@ def test_what_a_mask_hides_is_never_used():
         RobustPhaseRetrieval().fit(np.ma.masked_array(A), np.ma.masked_array(y)).signal_,
         RobustPhaseRetrieval().fit(A, y).signal_,
     )
+
+
+def test_equal_rows_are_answered_with_a_warning_whatever_the_noise():
+    # Of some of them nothing is left to search in for a second opinion: rows of one length are too frequent.
+    for seed in (13, 15, 25, 28):
+        rng = np.random.default_rng(seed)
+        A, x = np.tile(rng.standard_normal(10), (200, 1)), rng.standard_normal(10)
+        with pytest.warns(UserWarning, match="the model does not hold"):
+            model = RobustPhaseRetrieval(0.1).fit(A, (A @ x) ** 2 + 0.1 * rng.standard_normal(200))
+        assert not model.converged_

@@ -171,7 +171,7 @@ def second_opinions(
     """
     # What an over-exposed detector reports is bad whatever the signal, and would vote for the one that comes closest to it.
     problem, fit = problem._replace(weights=np.where(crowded(problem.responses), 0.0, _matched(problem))), answers.fit
-    sought = search(problem, problem._replace(weights=problem.weights * worse_half(fit, weights)))
+    sought = search(problem, problem._replace(weights=_where_to_search(problem, worse_half(fit, weights))))
     others, tight, owners = _contenders(problem, fit, sought)
     signals = fit.state.signals
     chosen = np.full(len(sought), -1)
@@ -232,6 +232,14 @@ def _contenders(problem: Problem, fit: LikelihoodFit, sought: list[Sought]) -> t
     apart = held_as_found(_repeated(problem, owners[as_found]), starts[:, as_found], levels[as_found])
     tight = np.arange(twice.size + apart.fit.converged.size) < twice.size
     return fitted.joined(apart), tight, np.append(owners[twice], owners[as_found])
+
+
+def _where_to_search(problem: Problem, half: Array) -> Array:
+    """Weights of the samples of the half; of all of them where fewer than one per column of the rows are left in it."""
+    weights = problem.weights * half
+    enough = (weights > 0).sum(axis=0) >= problem.source.shape[1]
+    searched: Array = np.where(enough, weights, problem.weights)
+    return searched
 
 
 def _matched(problem: Problem) -> Array:
