@@ -237,8 +237,10 @@ def standardised(samples: Samples, whiten: bool | str, contamination: float | st
     """
     if isinstance(samples.source, OperatorRows) or not whiten:
         return Standardised(samples)
+    # Not as many as a mean or a covariance could find by itself: of skewed rows, on/off ones with few on, it would find half bad.
+    assumed = assumed_level(contamination)
     if whiten != "auto":
-        return _whitened(Standardised(samples), contamination, shrink=False)
+        return _whitened(Standardised(samples), assumed, shrink=False)
     rows = samples.looked_at
     if rows is None or len(rows) < STANDARD.fewest:
         return Standardised(samples)
@@ -251,7 +253,7 @@ def standardised(samples: Samples, whiten: bool | str, contamination: float | st
         return _changed(Standardised(samples), scale, normal=figures.normal_lengths)
     now = Standardised(samples)
     if not figures.centred:
-        change = _without_mean(samples, contamination)
+        change = _without_mean(samples, assumed)
         if change is None:
             # Rows that are all one have no second moment to speak of, and no signal to show; the model check says so.
             return now
@@ -261,7 +263,7 @@ def standardised(samples: Samples, whiten: bool | str, contamination: float | st
             return _made(now)
     if samples.source.shape[1] > STANDARD.whole:
         return now._replace(samples=now.samples._replace(normal=False))
-    now = _whitened(now, contamination, shrink=True)
+    now = _whitened(now, assumed, shrink=True)
     normal = figures.centred and row_figures(changed_rows(rows, now.changes), level).normal_lengths
     return now._replace(samples=now.samples._replace(normal=normal))
 
@@ -331,7 +333,7 @@ def row_figures(rows: Array, level: float) -> RowFigures:
     )
 
 
-def _without_mean(samples: Samples, contamination: float | str) -> Change | None:
+def _without_mean(samples: Samples, contamination: float) -> Change | None:
     """Scale and mean made standard: one number along the mean, another across it; None where there is nothing across it."""
     source, usable = samples.source, ~_rows_dropped(samples)
     mean = mean_of(source, contamination, dropped=~usable).location
@@ -349,7 +351,7 @@ def _without_mean(samples: Samples, contamination: float | str) -> Change | None
     return Change(1 / across, 1 / size, unit, np.empty((0, 0)))
 
 
-def _whitened(before: Standardised, contamination: float | str, *, shrink: bool) -> Standardised:
+def _whitened(before: Standardised, contamination: float, *, shrink: bool) -> Standardised:
     """The whole second moment, estimated robustly, made the identity."""
     samples = before.samples
     source, usable = samples.source, ~_rows_dropped(samples)
