@@ -8,10 +8,9 @@ from typing import Any
 import click
 
 from robustphase.cli.app import as_command, command_line, general_options, option
+from robustphase.cli.options import COUNT, NOISES, Level, Name, workers, world_noise, world_size
 from robustphase.cli.outputs import check_distinct, check_outputs, check_writable, note_written, replacing
-from robustphase.cli.shared_options import COUNT, workers, world_noise, world_size
 from robustphase.cli.terminal import Screen, screen, shown
-from robustphase.cli.values import NOISES, Level, Name
 from robustphase.experiments import RedTeamInterrupted, RedTeamResult
 from robustphase.experiments import red_team as search
 from robustphase.experiments.methods import ATTACKABLE, find_estimator

@@ -10,10 +10,9 @@ from typing import Any
 import click
 
 from robustphase.cli.app import as_command, as_request, general_options, option
+from robustphase.cli.options import ATTACKS, COUNT, NOISES, Level, Listed, Name, workers, world_noise, world_size
 from robustphase.cli.outputs import check_distinct, check_outputs, check_writable, note_written, replacing
-from robustphase.cli.shared_options import COUNT, workers, world_noise, world_size
 from robustphase.cli.terminal import Screen, screen, shown
-from robustphase.cli.values import ATTACKS, NOISES, Level, Listed, Name
 from robustphase.experiments import Comparison, ComparisonInterrupted
 from robustphase.experiments import compare as run_comparison
 from robustphase.experiments.methods import known_methods

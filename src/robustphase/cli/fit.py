@@ -16,14 +16,16 @@ import robustphase as rp
 from robustphase.atomic import STALE, sweep_leftovers
 from robustphase.cli.app import as_command, as_request, command_line, general_options, option
 from robustphase.cli.exit_codes import MODEL_FAILS, UNSETTLED
-from robustphase.cli.fit_outputs import keep_report, keep_result, write_flagged
+from robustphase.cli.fit_outcome import (
+    facts_of_many,
+    facts_of_one,
+    keep_report,
+    keep_result,
+    model_checks,
+    write_flagged,
+)
 from robustphase.cli.fit_request import FitRequest, read_labels
-from robustphase.cli.fit_summary import facts_of_many, facts_of_one, model_checks
-from robustphase.cli.outputs import note_written, written
-from robustphase.cli.progress import Progress, say_costs
-from robustphase.cli.shared_options import flagged_table, shown_shapes
-from robustphase.cli.terminal import screen, shown
-from robustphase.cli.values import (
+from robustphase.cli.options import (
     FIELDS,
     LAWS,
     MEAN_ESTIMATORS,
@@ -34,7 +36,12 @@ from robustphase.cli.values import (
     Level,
     NumberOrFile,
     Start,
+    flagged_table,
+    shown_shapes,
 )
+from robustphase.cli.outputs import note_written, written
+from robustphase.cli.progress import Progress, say_costs
+from robustphase.cli.terminal import screen, shown
 from robustphase.files import checkpointed, open_samples
 from robustphase.report import FitDiagnostics
 

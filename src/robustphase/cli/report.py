@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from robustphase.cli.app import as_command, as_request, general_options, option
-from robustphase.cli.fit_outputs import write_flagged
+from robustphase.cli.fit_outcome import write_flagged
+from robustphase.cli.options import flagged_table, shown_shapes
 from robustphase.cli.outputs import check_distinct, check_outputs, note_written
-from robustphase.cli.shared_options import flagged_table, shown_shapes
 from robustphase.cli.terminal import screen, shown
 from robustphase.report import FitDiagnostics, ManyDiagnostics, load_result, write_report
 

@@ -13,8 +13,8 @@ import click
 import numpy as np
 
 from robustphase.cli.app import as_command, as_request, general_options, option
+from robustphase.cli.options import workers
 from robustphase.cli.outputs import OutputError, check_distinct, check_new, check_outputs, check_writable, replacing
-from robustphase.cli.shared_options import workers
 from robustphase.cli.terminal import Screen, screen, shown
 from robustphase.experiments.reproduce import CLAIMS, ReproductionInterrupted, Verdict, write_page
 from robustphase.experiments.reproduce import reproduce as run_claims

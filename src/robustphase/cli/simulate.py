@@ -13,9 +13,9 @@ import numpy as np
 import robustphase as rp
 from robustphase.atomic import sweep_leftovers
 from robustphase.cli.app import as_command, as_request, command_line, general_options, option
+from robustphase.cli.options import ATTACKS, NOISES, Level, Name
 from robustphase.cli.outputs import check_distinct, check_outputs, note_written, replacing
 from robustphase.cli.terminal import screen, shown
-from robustphase.cli.values import ATTACKS, NOISES, Level, Name
 from robustphase.files import save_samples
 
 SIZE, BAD, NOISE, OUTPUT = "What to measure", "What is wrong with it", "Noise", "Output"

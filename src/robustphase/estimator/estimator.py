@@ -11,8 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from robustphase.estimator.attributes import SOMETIMES, attributes_of, special_attributes
-from robustphase.estimator.fitted import Settings
+from robustphase.estimator.fitted import SOMETIMES, Settings, attributes_of, special_attributes
 from robustphase.estimator.fitting import as_far_as_it_got, fit
 from robustphase.estimator.groups import Labelled, check_groups
 from robustphase.estimator.history import Clock, Iteration

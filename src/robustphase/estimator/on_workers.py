@@ -1,7 +1,7 @@
 """A fit to very many samples on the workers of a Dask cluster, of which nothing comes here but sums and a pilot.
 
 Rows and responses stay on the workers. Some of them, drawn at random, are brought here and fitted in memory; the rule of that
-fit weighs all the others where they are (:mod:`robustphase.recover.weighed_rows`), and the likelihood of all is climbed with
+fit weighs all the others where they are (:mod:`robustphase.recover.remote_samples`), and the likelihood of all is climbed with
 sums. So neither the memory of this process nor what travels in a pass grows with the number of samples. The answer is that of
 the same samples in memory, which are fitted in the same two steps. What is said of every sample comes back as a Dask array.
 
@@ -21,8 +21,7 @@ from robustphase.likelihood import NoiseModel
 from robustphase.population import distance
 from robustphase.problem import kept
 from robustphase.recover.pilot import fits_in_memory, pilot_rows, stopping
-from robustphase.recover.rule_as_given import PER_SAMPLE, RuleAsGiven
-from robustphase.recover.weighed_rows import Column, WeighedRows
+from robustphase.recover.remote_samples import PER_SAMPLE, Column, RuleAsGiven, WeighedRows
 from robustphase.rows import DaskRows, RowSource
 from robustphase.rows.passes import abs2, project_block
 from robustphase.rows.source import Array, Parts

@@ -16,9 +16,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from robustphase.plot.axes import Axes, axes_or_new, drawable, legend, logarithmic, plain
-from robustphase.plot.downsampling import MOST, budgets, chosen_points, chosen_vertices
-from robustphase.plot.palette import INK, MARKS
+from robustphase.plot.axes import (
+    INK,
+    MARKS,
+    MOST,
+    Axes,
+    axes_or_new,
+    budgets,
+    chosen_points,
+    chosen_vertices,
+    drawable,
+    legend,
+    logarithmic,
+    plain,
+)
 from robustphase.report.figures import inline_svg
 
 Array = NDArray[Any]
