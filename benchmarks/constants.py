@@ -60,6 +60,7 @@ STAGES = (
     "recover.selection.SELECTION",
     "recover.contradiction.CONTRADICTION",
     "recover.second_opinion.OPINION",
+    "recover.election.ELECTION",
     "recover.certificate.CERTIFICATE",
     "recover.law.under_law.CENSORING",
     "recover.law.under_law.UNDER_LAW",

@@ -286,7 +286,7 @@ def _fit_with_evidence(
     heard = (doubts > 1) | dim
     first = fit
     if heard.any():
-        fit = _heard_twice(problem, Fitted(fitted, fit), weights, np.where(heard, doubts, np.nan), run)
+        fit = _heard_twice(problem, Fitted(fitted, fit), weights, _Doubts(doubts, heard), run)
         weights, _ = _classified(problem, fitted, fit)
     units = problem.units
     # Under doubts that nothing better came of, the answer stands; another one is not what the densities were made for.
@@ -308,23 +308,30 @@ def _fit_with_evidence(
     ), fit
 
 
-def _heard_twice(problem: Problem, answers: Fitted, weights: Array, doubts: Array, run: Run) -> LikelihoodFit:
-    """The fits, with other answers where doubts are numbers and the samples vote for them."""
-    doubted = ~np.isnan(doubts)
-    search = _broad_candidates if doubted.sum() <= ENGINE.broad_columns else _shared_candidates
+class _Doubts(NamedTuple):
+    """How strongly the answers are contradicted, and which of them are heard again, shape (k,)."""
+
+    strengths: Array
+    heard: Array
+
+
+def _heard_twice(problem: Problem, answers: Fitted, weights: Array, doubts: _Doubts, run: Run) -> LikelihoodFit:
+    """The fits, with other answers where they are heard again and the samples vote for others."""
+    strengths, heard = doubts
+    search = _broad_candidates if heard.sum() <= ENGINE.broad_columns else _shared_candidates
     better, others = second_opinions(
-        problem.only(doubted),
-        answers.only(doubted),
-        weights[:, doubted],
-        doubts[doubted],
+        problem.only(heard),
+        answers.only(heard),
+        weights[:, heard],
+        strengths[heard],
         lambda whole, half: search(whole, half, run),
     )
-    run.history.note("second opinion", int(doubted.sum()), moved=others.moves[-1])
+    run.history.note("second opinion", int(heard.sum()), moved=others.moves[-1])
     if not better.any():
         return answers.fit
     run.history.overruled = True
-    columns = doubted.copy()
-    columns[doubted] = better
+    columns = heard.copy()
+    columns[heard] = better
     return answers.fit.put(columns, others)
 
 
