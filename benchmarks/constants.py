@@ -27,7 +27,7 @@ from benchmarks.store import DOCS, Row
 from robustphase import distance
 from robustphase.atomic import write_text
 from robustphase.constants import KINDS, Constant, constants, varied
-from robustphase.experiments.oracle import oracle_least_squares
+from robustphase.experiments.methods import oracle_least_squares
 from robustphase.recover import recover
 from robustphase.rows import MemoryRows
 from robustphase.validation import Samples

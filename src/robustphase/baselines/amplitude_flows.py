@@ -52,22 +52,12 @@ def truncated_amplitude_flow(
 
     Parameters
     ----------
-    A : array-like of shape (m, n) or RowSource
-        Covariates; complex rows are the ``aᴴ``.
+    A, max_iter, tol, random_state, nonfinite, field
+        As in :func:`~robustphase.baselines.wirtinger_flow`.
     y : array-like of shape (m,)
         Responses; negative ones count as zero.
     start : ndarray of shape (n,), optional
         Starting point. Default: the orthogonality-promoting start.
-    max_iter : int, default=500
-        Most gradient steps.
-    tol : float, default=1e-8
-        Stop when a step moves the signal by less than this fraction of its norm.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the first guess of the start; None is as good as 0.
-    nonfinite : {"raise", "drop"}, default="raise"
-        Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
-    field : {"auto", "real", "complex"}, default="auto"
-        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------
@@ -108,22 +98,12 @@ def reweighted_amplitude_flow(
 
     Parameters
     ----------
-    A : array-like of shape (m, n) or RowSource
-        Covariates; complex rows are the ``aᴴ``.
+    A, max_iter, tol, random_state, nonfinite, field
+        As in :func:`~robustphase.baselines.wirtinger_flow`.
     y : array-like of shape (m,)
         Responses; negative ones count as zero.
     start : ndarray of shape (n,), optional
         Starting point. Default: the weighted maximal correlation start.
-    max_iter : int, default=500
-        Most gradient steps.
-    tol : float, default=1e-8
-        Stop when a step moves the signal by less than this fraction of its norm.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the first guess of the start; None is as good as 0.
-    nonfinite : {"raise", "drop"}, default="raise"
-        Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
-    field : {"auto", "real", "complex"}, default="auto"
-        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------
@@ -167,24 +147,12 @@ def median_reshaped_wirtinger_flow(
 
     Parameters
     ----------
-    A : array-like of shape (m, n) or RowSource
-        Covariates; complex rows are the ``aᴴ``.
-    y : array-like of shape (m,)
-        Responses.
+    A, y, max_iter, tol, random_state, nonfinite, field
+        As in :func:`~robustphase.baselines.wirtinger_flow`.
     start : ndarray of shape (n,), optional
         Starting point. Default: the median-truncated spectral start.
-    max_iter : int, default=500
-        Most gradient steps.
-    tol : float, default=1e-8
-        Stop when a step moves the signal by less than this fraction of its norm.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the first guess of the start; None is as good as 0.
     most_residual : float, default=3.0
         Residuals beyond this many medians are cut off.
-    nonfinite : {"raise", "drop"}, default="raise"
-        Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
-    field : {"auto", "real", "complex"}, default="auto"
-        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------

@@ -94,25 +94,17 @@ def smoothed_l1(
 
     Parameters
     ----------
-    A : array-like of shape (m, n) or RowSource
-        Covariates; complex rows are the ``aᴴ``.
-    y : array-like of shape (m,)
-        Responses.
+    A, y, random_state, nonfinite, field
+        As in :func:`~robustphase.baselines.wirtinger_flow`.
     start : ndarray of shape (n,), optional
         Starting point. Default: the start of Duchi and Ruan.
     max_iter : int, default=500
         Most L-BFGS iterations, over all values of δ.
     tol : float, default=1e-6
         Largest entry of the gradient, relative to the loss at the start, at which a fit has converged.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the first guess of the start; None is as good as 0.
     delta : float, optional
         Where the loss turns from a square into an absolute value, in the units of y. Default: the scale of the residuals,
         estimated in turns with the signal.
-    nonfinite : {"raise", "drop"}, default="raise"
-        Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
-    field : {"auto", "real", "complex"}, default="auto"
-        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------
@@ -185,24 +177,18 @@ def cauchy_least_squares(
 
     Parameters
     ----------
+    y, random_state, nonfinite, field
+        As in :func:`~robustphase.baselines.wirtinger_flow`.
     A : array-like of shape (m, n) or RowSource
         Covariates, real.
-    y : array-like of shape (m,)
-        Responses.
     start : ndarray of shape (n,), optional
         Starting point. Default: the median-truncated spectral start.
     max_iter : int, default=200
         Most evaluations of the residuals, over all scales.
     tol : float, default=1e-8
         SciPy's ``ftol``, ``xtol`` and ``gtol``.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the first guess of the start; None is as good as 0.
     f_scale : float, optional
         c, in the units of y. Default: the scale of the residuals, estimated in turns with the signal.
-    nonfinite : {"raise", "drop"}, default="raise"
-        Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
-    field : {"auto", "real", "complex"}, default="auto"
-        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------

@@ -58,24 +58,18 @@ def prox_linear(
 
     Parameters
     ----------
+    y, random_state, nonfinite, field
+        As in :func:`~robustphase.baselines.wirtinger_flow`.
     A : array-like of shape (m, n) or RowSource
         Covariates, real.
-    y : array-like of shape (m,)
-        Responses.
     start : ndarray of shape (n,), optional
         Starting point. Default: the start of Duchi and Ruan.
     max_iter : int, default=50
         Most convex models.
     tol : float, default=1e-7
         Stop when a step lowers the loss by less than this fraction, and its model promised less than ten times that.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the first guess of the start; None is as good as 0.
     max_inner : int, default=200
         Most ADMM iterations for each model.
-    nonfinite : {"raise", "drop"}, default="raise"
-        Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
-    field : {"auto", "real", "complex"}, default="auto"
-        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------

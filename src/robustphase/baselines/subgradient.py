@@ -52,24 +52,14 @@ def polyak_subgradient(
 
     Parameters
     ----------
-    A : array-like of shape (m, n) or RowSource
-        Covariates; complex rows are the ``aᴴ``.
-    y : array-like of shape (m,)
-        Responses.
+    A, y, tol, random_state, nonfinite, field
+        As in :func:`~robustphase.baselines.wirtinger_flow`.
     start : ndarray of shape (n,), optional
         Starting point. Default: the start of Duchi and Ruan.
     max_iter : int, default=500
         Most steps.
-    tol : float, default=1e-8
-        Stop when a step moves the signal by less than this fraction of its norm.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the first guess of the start; None is as good as 0.
     optimal_loss : float, default=0.0
         f*, the smallest value of the loss, if known.
-    nonfinite : {"raise", "drop"}, default="raise"
-        Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
-    field : {"auto", "real", "complex"}, default="auto"
-        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------
@@ -117,10 +107,8 @@ def geometric_subgradient(
 
     Parameters
     ----------
-    A : array-like of shape (m, n) or RowSource
-        Covariates; complex rows are the ``aᴴ``.
-    y : array-like of shape (m,)
-        Responses.
+    A, y, random_state, nonfinite, field
+        As in :func:`~robustphase.baselines.wirtinger_flow`.
     start : ndarray of shape (n,), optional
         Starting point. Default: the start of Duchi and Ruan.
     max_iter : int, default=1000
@@ -128,16 +116,10 @@ def geometric_subgradient(
     tol : float, default=1e-7
         Stop when a step moves the signal by less than this fraction of its norm. The lengths are fixed in advance, so this
         says when to stop and not whether the loss has settled.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the first guess of the start; None is as good as 0.
     first_step : float, default=0.3
         Length of the first step relative to the norm of the start.
     decay : float, default=0.983
         Ratio of the lengths of two steps, between 0 and 1.
-    nonfinite : {"raise", "drop"}, default="raise"
-        Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
-    field : {"auto", "real", "complex"}, default="auto"
-        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------

@@ -113,22 +113,12 @@ def poisson_wirtinger_flow(
 
     Parameters
     ----------
-    A : array-like of shape (m, n) or RowSource
-        Covariates; complex rows are the ``aᴴ``.
+    A, start, max_iter, tol, random_state, nonfinite
+        As in :func:`~robustphase.baselines.wirtinger_flow`.
     y : array-like of shape (m,)
         Counts; negative ones count as zero.
-    start : ndarray of shape (n,), optional
-        Starting point. Default: the plain spectral start.
-    max_iter : int, default=500
-        Most gradient steps.
-    tol : float, default=1e-6
-        Stop when a step moves the signal by less than this fraction of its norm.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the first guess of the start; None is as good as 0.
     background : float, default=0.0
         Mean background b of every reading, known.
-    nonfinite : {"raise", "drop"}, default="raise"
-        Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
 
     Returns
     -------
@@ -175,22 +165,10 @@ def truncated_wirtinger_flow(
 
     Parameters
     ----------
-    A : array-like of shape (m, n) or RowSource
-        Covariates; complex rows are the ``aᴴ``.
-    y : array-like of shape (m,)
-        Responses.
+    A, y, max_iter, tol, random_state, nonfinite, field
+        As in :func:`~robustphase.baselines.wirtinger_flow`.
     start : ndarray of shape (n,), optional
         Starting point. Default: the truncated spectral start.
-    max_iter : int, default=500
-        Most gradient steps.
-    tol : float, default=1e-8
-        Stop when a step moves the signal by less than this fraction of its norm.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the first guess of the start; None is as good as 0.
-    nonfinite : {"raise", "drop"}, default="raise"
-        Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
-    field : {"auto", "real", "complex"}, default="auto"
-        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------
@@ -254,22 +232,10 @@ def median_truncated_wirtinger_flow(
 
     Parameters
     ----------
-    A : array-like of shape (m, n) or RowSource
-        Covariates; complex rows are the ``aᴴ``.
-    y : array-like of shape (m,)
-        Responses.
+    A, y, max_iter, tol, random_state, nonfinite, field
+        As in :func:`~robustphase.baselines.wirtinger_flow`.
     start : ndarray of shape (n,), optional
         Starting point. Default: the median-truncated spectral start.
-    max_iter : int, default=500
-        Most gradient steps.
-    tol : float, default=1e-8
-        Stop when a step moves the signal by less than this fraction of its norm.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the first guess of the start; None is as good as 0.
-    nonfinite : {"raise", "drop"}, default="raise"
-        Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
-    field : {"auto", "real", "complex"}, default="auto"
-        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------

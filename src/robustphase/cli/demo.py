@@ -20,7 +20,7 @@ from robustphase.cli.demo_data import BACKGROUND, CONTAMINATION, SIDE, forged_wo
 from robustphase.cli.exit_codes import UNSETTLED
 from robustphase.cli.outputs import check_outputs, note_written
 from robustphase.cli.terminal import Screen, screen, shown, side_by_side
-from robustphase.experiments.oracle import oracle_least_squares
+from robustphase.experiments.methods import oracle_least_squares
 from robustphase.formatting import number
 from robustphase.report import FitDiagnostics, require_report, write_report
 

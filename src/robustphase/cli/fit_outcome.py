@@ -39,19 +39,7 @@ def keep_result(
     responses: Array,
 ) -> FitDiagnostics | ManyDiagnostics:
     """Write the result, with what a report shows of it."""
-    with screen().watching("looking back", lambda: "what was rejected and why"):
-        diagnostics = _diagnostics(asked, model, rows, samples, responses)
-    save_result(asked.result, diagnostics)
-    return diagnostics
-
-
-def _diagnostics(
-    asked: FitRequest,
-    model: rp.RobustPhaseRetrieval,
-    rows: rp.rows.RowSource,
-    samples: StoredSamples,
-    responses: Array,
-) -> FitDiagnostics | ManyDiagnostics:
+    diagnostics: FitDiagnostics | ManyDiagnostics
     shape = samples.pattern_shape
     known: dict[str, Any] = {
         "data_name": shown(asked.data),
@@ -59,9 +47,14 @@ def _diagnostics(
         "image_shape": asked.image_shape or ((shape[0], shape[1]) if len(shape) == 2 else None),
         "message": warnings_said(),
     }
-    if responses.ndim == 2:
-        return ManyDiagnostics.of(model, rows, responses, frame_shape=samples.frame_shape, **known)
-    return FitDiagnostics.of(model, rows, responses, truth=samples.truth, detector_shape=asked.detector_shape, **known)
+    with screen().watching("looking back", lambda: "what was rejected and why"):
+        if responses.ndim == 2:
+            diagnostics = ManyDiagnostics.of(model, rows, responses, frame_shape=samples.frame_shape, **known)
+        else:
+            known |= {"truth": samples.truth, "detector_shape": asked.detector_shape}
+            diagnostics = FitDiagnostics.of(model, rows, responses, **known)
+    save_result(asked.result, diagnostics)
+    return diagnostics
 
 
 def keep_report(report: Path, diagnostics: FitDiagnostics | ManyDiagnostics, out: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -593,25 +593,10 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return samples
 
     def _settings(self, level: float | str, labelled: tuple[Labelled, ...] = ()) -> Settings:
-        names = (
-            "noise_mean",
-            "init",
-            "mean_estimator",
-            "step",
-            "batches",
-            "polish",
-            "delta",
-            "max_iter",
-            "tol",
-            "whiten",
-            "field",
-        )
-        return Settings(
-            contamination=level,
-            seed=self._seed,
-            groupings=tuple(one.grouping for one in labelled),
-            **{name: getattr(self, name) for name in names},
-        )
+        # Those of the estimator's parameters that a fit goes by.
+        own = {part.name: getattr(self, part.name) for part in fields(Settings) if hasattr(self, part.name)}
+        groupings = tuple(one.grouping for one in labelled)
+        return Settings(**own | {"contamination": level, "seed": self._seed, "groupings": groupings})
 
     def _note(self, record: Iteration) -> None:
         self.history_.append(record)

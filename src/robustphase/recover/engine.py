@@ -32,19 +32,16 @@ from robustphase.likelihood import NoiseModel, classify, compare, initial_model
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
 from robustphase.problem import PROBLEM, Candidates, Grouping, Problem, kept
-from robustphase.recover.chance_apart import Fitted
-from robustphase.recover.contradiction import contradictions
-from robustphase.recover.joined_groups import is_majority, rows_as_groups, with_groups_known
+from robustphase.recover.contradiction import Fitted, contradictions
 from robustphase.recover.law.answers import Detector
 from robustphase.recover.law.under_law import under_law, with_censored, without_censored
 from robustphase.recover.pilot import pilot_samples, recover_all
-from robustphase.recover.recovery import History, Recovery, Run
+from robustphase.recover.recovery import History, Recovery, Run, is_majority, rows_as_groups, said_by, with_groups_known
 from robustphase.recover.sample_rule import Suspects, sample_rule
 from robustphase.recover.second_opinion import Sought, faint, second_opinions
 from robustphase.recover.selection import Selected, finalists, select
 from robustphase.recover.uneven import recover_uneven
 from robustphase.rows import OperatorRows
-from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.threads import allowed_threads, run_in_threads, single_threaded_blas
 from robustphase.rows.watching import tell_found
@@ -292,17 +289,8 @@ def _fit_with_evidence(
     # Under doubts that nothing better came of, the answer stands; another one is not what the densities were made for.
     sure = units.size == 1 and fit is first and not dim.any() and not problem.groupings
     return Recovery(
-        signals=np.sqrt(units) * fit.state.signals,
+        **said_by(fit, problem, fitted.weights, weights),
         initial_signals=np.sqrt(units) * initial,
-        backgrounds=units * fit.state.backgrounds,
-        weights=weights,
-        contaminations=1 - kept(weights).mean(axis=0),
-        noise=fit.state.noise._replace(scales=units * fit.state.noise.scales),
-        converged=fit.converged,
-        covariate_weights=np.broadcast_to(problem.weights, weights.shape),
-        residual_weights=fit.weights * fitted.weights,
-        probabilities=fit.clean * fitted.weights,
-        predictions=units * abs2(fit.projections),
         shared=(None,) * len(problem.groupings) if fit.shared is None else fit.shared.evidence,
         rule=sample_rule(problem, fitted, fit, counted, suspects) if sure else None,
     ), fit

@@ -33,8 +33,7 @@ from robustphase.likelihood import e_step, initial_model
 from robustphase.likelihood.noise_model import NOISE
 from robustphase.population import distance
 from robustphase.problem import Candidates, Problem, kept, real_unknowns, select_columns
-from robustphase.recover.chance_apart import Fitted, chance_apart
-from robustphase.recover.contradiction import CONTRADICTION, shortest_half
+from robustphase.recover.contradiction import CONTRADICTION, Fitted, chance_apart, shortest_half
 from robustphase.recover.election import Rules, elected
 from robustphase.rows import OperatorRows, project
 from robustphase.rows.passes import abs2
