@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 import robustphase as rp
-from robustphase.cli.app import Function, option
+from robustphase.cli.app import Function, file_option, option
 
 #: Choices of the estimator that have no list in the public API; a test compares them with the library's own.
 STARTS = ("auto", "mean", "covariance", "spectral")
@@ -243,11 +243,10 @@ def workers(group: str) -> Callable[[Function], Function]:
 
 def flagged_table(group: str) -> Callable[[Function], Function]:
     """``--flagged``, a table of the samples that were treated as bad."""
-    return option(
+    return file_option(
         group,
         "--flagged",
         metavar="BAD.csv",
-        type=click.Path(path_type=Path),
         help="Write the samples that were treated as bad to a table.",
     )
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import validate_data
 
 import robustphase as rp
 from robustphase.estimator import NoiseModel
+from robustphase.estimator.standard_errors import errors_of_fit
 from robustphase.files import fingerprint
 from robustphase.rows.passes import abs2, project_block
 
@@ -180,7 +181,7 @@ def standard_errors_of(
         source, responses = rp.rows.MaskedRows(source, unusable), np.where(unusable, 0.0, responses)
     try:
         # The rows were looked at a moment ago; the public method would do so again.
-        return None if model._doubted else model._standard_errors(source, responses)
+        return None if model._doubted else errors_of_fit(model, source, responses)
     except ValueError:
         # Complex signals, fits without polish, streams: the message says why, and only those who asked want to read it.
         if asked:
