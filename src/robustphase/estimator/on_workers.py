@@ -114,7 +114,7 @@ def _kept(weighed: WeighedRows, as_given: RuleAsGiven) -> _Kept:
 
     def kernel(block: Array, y: Array, w: Array) -> Parts:
         projections = project_block(block, state.signals)
-        counted = rule.judge(state, y, projections, w).counted
+        counted = rule.weigh(state, y, projections, w).counted
         keep = kept(np.clip(counted * w, 0.0, 1.0))
         return Parts(sums=(np.array([keep.sum(), ((y - abs2(projections)) * keep).sum() * rule.unit]),))
 
@@ -145,10 +145,10 @@ def _attributes(pilot: Any, as_given: RuleAsGiven, those: _Kept, m: int) -> dict
 def _per_sample(source: DaskRows, y: Any, as_given: RuleAsGiven) -> dict[str, Any]:
     """What is said of every sample, computed where the samples are when somebody asks."""
     aligned = y.rechunk((source.array.chunks[0],))
-    judgement = source.array.map_blocks(
-        lambda rows, values: as_given.judgement(rows, values[:, 0]),
+    said = source.array.map_blocks(
+        lambda rows, values: as_given.weigh(rows, values[:, 0]),
         aligned[:, np.newaxis],
         dtype=np.float64,
         chunks=(source.array.chunks[0], (len(PER_SAMPLE),)),
     )
-    return {name: judgement[:, column] for column, name in enumerate(PER_SAMPLE)}
+    return {name: said[:, column] for column, name in enumerate(PER_SAMPLE)}

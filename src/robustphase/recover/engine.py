@@ -246,8 +246,7 @@ def _recover_shared(problem: Problem, run: Run) -> Recovery:
     p = problem.responses.shape[1]
     candidates, first = shared_start(problem, seed=run.seed)
     run.history.note("start", p)
-    floored = problem.floored(comparison_floor(problem.levels))
-    moved = advance(floored, at_rest(floored, candidates), ENGINE.shared_steps).candidates
+    moved = _moved(problem, candidates)
     run.history.note("selection", p)
     found, fit = _fit_with_evidence(problem, moved, candidates.signals, run)
     left = unusual_directions(problem, fit.residuals, most=ENGINE.check_steps, seed=run.seed)
@@ -344,9 +343,14 @@ def _broad_candidates(problem: Problem, half: Problem, run: Run) -> list[Sought]
 def _shared_candidates(problem: Problem, half: Problem, run: Run) -> list[Sought]:
     """One candidate for every signal, from common passes over the half; after these few steps it explains no half yet."""
     candidates, _ = shared_start(half, seed=run.seed)
-    floored = half.floored(comparison_floor(half.levels))
-    moved = advance(floored, at_rest(floored, candidates), ENGINE.shared_steps).candidates
+    moved = _moved(half, candidates)
     return [Sought(moved.only(np.array([k])), np.zeros(1, bool)) for k in range(half.responses.shape[1])]
+
+
+def _moved(problem: Problem, candidates: Candidates) -> Candidates:
+    """Candidates of many signals, one each, after a few steps."""
+    floored = problem.floored(comparison_floor(problem.levels))
+    return advance(floored, at_rest(floored, candidates), ENGINE.shared_steps).candidates
 
 
 def _together(winners: list[Candidates]) -> Candidates:

@@ -121,7 +121,7 @@ def _row_weights(source: RowSource, rule: SampleRule) -> Array:
 
 
 def _as_recovery(problem: Problem, fit: LikelihoodFit, rule: SampleRule, pilot: Recovery) -> Recovery:
-    judged = rule.judge(fit.state, problem.responses, fit.projections, problem.weights)
-    weights = np.clip(judged.counted * problem.weights, 0.0, 1.0)
+    weighed = rule.weigh(fit.state, problem.responses, fit.projections, problem.weights)
+    weights = np.clip(weighed.counted * problem.weights, 0.0, 1.0)
     said = said_by(fit, problem, problem.weights, weights)
     return replace(pilot, **said, rule=rule._replace(state=fit.state))

@@ -23,7 +23,7 @@ from robustphase.rows import RescaledRows, RowSource
 from robustphase.rows.passes import project_block
 from robustphase.rows.source import Array, Kernel, Parts
 
-#: What is said of every sample, in the order of the columns of a judgement.
+#: What is said of every sample, in the order of the columns of :meth:`RuleAsGiven.weigh`.
 PER_SAMPLE = ("weights_", "residual_weights_", "covariate_weights_", "_probabilities")
 
 
@@ -39,7 +39,7 @@ class RuleAsGiven(NamedTuple):
     rule : SampleRule
         The rule.
     state : State
-        Signal, background and noise law that samples are judged by.
+        Signal, background and noise law that samples are weighed by.
     """
 
     size: float
@@ -54,14 +54,14 @@ class RuleAsGiven(NamedTuple):
             source = change.rows(source)
         return source
 
-    def judgement(self, rows: Array, responses: Array) -> Array:
+    def weigh(self, rows: Array, responses: Array) -> Array:
         """What is said of some samples, shape (b, 4): see :data:`PER_SAMPLE`."""
         block = changed_rows(rows / self.size, self.changes)
         scaled = responses.reshape(-1, 1) / self.rule.unit
         weights = self.rule.row_weights(block)
-        judged = self.rule.judge(self.state, scaled, project_block(block, self.state.signals), weights)
+        weighed = self.rule.weigh(self.state, scaled, project_block(block, self.state.signals), weights)
         return np.hstack(
-            (np.clip(judged.counted * weights, 0.0, 1.0), judged.squares * weights, weights, judged.clean * weights)
+            (np.clip(weighed.counted * weights, 0.0, 1.0), weighed.squares * weights, weights, weighed.clean * weights)
         )
 
 
