@@ -27,7 +27,7 @@ from benchmarks.store import DOCS, Row
 from robustphase import distance
 from robustphase.atomic import write_text
 from robustphase.constants import KINDS, Constant, constants, varied
-from robustphase.experiments.oracle import oracle_least_squares
+from robustphase.experiments.methods import oracle_least_squares
 from robustphase.recover import recover
 from robustphase.rows import MemoryRows
 from robustphase.validation import Samples
@@ -60,6 +60,7 @@ STAGES = (
     "recover.selection.SELECTION",
     "recover.contradiction.CONTRADICTION",
     "recover.second_opinion.OPINION",
+    "recover.election.ELECTION",
     "recover.certificate.CERTIFICATE",
     "recover.law.under_law.CENSORING",
     "recover.law.under_law.UNDER_LAW",

@@ -20,7 +20,7 @@ import robustphase as rp
 from benchmarks.markdown import counted
 from benchmarks.options import call
 from benchmarks.render import publish
-from robustphase.experiments.oracle import oracle_least_squares
+from robustphase.experiments.methods import oracle_least_squares
 from robustphase.simulate import Design
 
 N, SAMPLES = 50, {"real": 50, "complex": 60}

@@ -19,7 +19,7 @@ from benchmarks.markdown import counted, table
 from benchmarks.options import call
 from benchmarks.render import publish_rows
 from benchmarks.store import Row, keep_figures
-from robustphase.experiments.oracle import oracle_least_squares
+from robustphase.experiments.methods import oracle_least_squares
 from robustphase.recover import recover
 from robustphase.validation import check_samples
 

@@ -24,10 +24,8 @@ ENGINE: Rooms = (
     "descend",
     "recover",
     "!recover/certificate.py",
-    "!recover/determinacy.py",
     "!recover/drift.py",
     "!recover/model",
-    "!recover/rival_signal.py",
 )
 _ESTIMATOR: Rooms = (
     "estimator",

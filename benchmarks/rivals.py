@@ -21,7 +21,7 @@ import robustphase as rp
 from benchmarks.options import call
 from benchmarks.render import publish
 from benchmarks.timing import ratio, time_by_turns
-from robustphase.experiments.oracle import oracle_least_squares
+from robustphase.experiments.methods import oracle_least_squares
 
 PAGE = "_generated/rivals.md"
 N, M = 100, 2000

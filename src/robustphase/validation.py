@@ -175,7 +175,7 @@ def check_samples(
         # The same rows in every fit of the same data, wherever it lies, and without a pattern that data may have too.
         chosen = np.sort(np.random.default_rng(m).choice(m, min(look, m), replace=False))
         peaks, turned, some = look_at_rows(source, chosen)
-        bad_rows = _judge(peaks, nonfinite, largest_safe(source.dtype), "A", "rows")
+        bad_rows = _unusable(peaks, nonfinite, largest_safe(source.dtype), "A", "rows")
         bad_rows |= _far_too_long(peaks, ~bad_rows)
         peak = _typical_peak(peaks[~bad_rows], source.dtype)
         source = MaskedRows(source, bad_rows) if bad_rows.any() else source
@@ -189,7 +189,7 @@ def check_samples(
             'nothing; otherwise field="complex", and the real part of the answer in the phase that makes it largest.'
         )
     paired = source.dtype.kind != "c" and (field == "complex" or (field == "auto" and is_complex))
-    bad_responses = _judge(np.abs(y), nonfinite, largest_safe(y.dtype), "y", "responses")
+    bad_responses = _unusable(np.abs(y), nonfinite, largest_safe(y.dtype), "y", "responses")
     sizes = np.abs(y[~bad_responses])
     typical = float(np.median(sizes[sizes > 0])) if sizes.any() else 1.0
     if typical < SMALLEST_RESPONSE:
@@ -273,7 +273,7 @@ def hide_extremes(source: RowSource, nonfinite: str, *, name: str = "A") -> tupl
     if isinstance(source, OperatorRows):
         source.examine()
         return source, np.zeros(source.shape[0], bool)
-    bad = _judge(row_peaks(source), nonfinite, largest_safe(source.dtype), name, "rows")
+    bad = _unusable(row_peaks(source), nonfinite, largest_safe(source.dtype), name, "rows")
     return (MaskedRows(source, bad), bad) if bad.any() else (source, bad)
 
 
@@ -281,11 +281,11 @@ def hide_nonfinite(source: RowSource, nonfinite: str, *, name: str = "A") -> tup
     """Refuse or hide the rows that hold NaN or infinities, and no others; see :func:`hide_extremes`."""
     if isinstance(source, OperatorRows):
         return hide_extremes(source, nonfinite, name=name)
-    bad = _judge(row_peaks(source), nonfinite, float(np.finfo(np.float64).max), name, "rows")
+    bad = _unusable(row_peaks(source), nonfinite, float(np.finfo(np.float64).max), name, "rows")
     return (MaskedRows(source, bad), bad) if bad.any() else (source, bad)
 
 
-def _judge(sizes: Array, nonfinite: str, limit: float, name: str, what: str) -> Array:
+def _unusable(sizes: Array, nonfinite: str, limit: float, name: str, what: str) -> Array:
     """Which rows or responses of these sizes must be hidden (boolean, of the same shape), unless an error is due."""
     bad = extreme_rows(sizes, limit=limit)
     if not bad.any():

@@ -12,16 +12,16 @@ from scipy.optimize import linprog
 from robustphase import distance
 from robustphase.baselines import starts
 from robustphase.baselines.descent import descend, length, phases, weighted_sum
-from robustphase.baselines.problem import pose
+from robustphase.baselines.m_estimates import Fit, robust_scale, take_turns
+from robustphase.baselines.problem import Options, build_problem
 from robustphase.baselines.prox import linearise, solve_model
-from robustphase.baselines.scale import Fit, robust_scale, take_turns
 from robustphase.rows import MemoryRows
 
-DEFAULTS = {"start": None, "max_iter": 10, "tol": 1e-6, "random_state": None, "nonfinite": "raise"}
+DEFAULTS = Options(start=None, max_iter=10, tol=1e-6, random_state=None)
 
 
 def problem_of(samples):
-    return pose(samples.A, samples.y, **DEFAULTS)
+    return build_problem(samples.A, samples.y, DEFAULTS)
 
 
 # --- Lanczos -----------------------------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ def test_the_robust_starts_do_not_see_how_large_outliers_are(noiseless, start):
         for size in (1e3, 1e9):
             y = samples.y.copy()
             y[:120] = size * np.linalg.norm(samples.truth) ** 2
-            problem = pose(samples.A, y, **DEFAULTS)
+            problem = build_problem(samples.A, y, DEFAULTS)
             found.append(np.sqrt(problem.unit) * start(problem))
         assert distance(*found, relative=True) < 1e-3
         assert distance(found[0], samples.truth, relative=True) < 0.75
@@ -90,14 +90,14 @@ def test_the_others_follow_them(noiseless, start):
         samples = noiseless(40, 30, seed)
         y = samples.y.copy()
         y[:120] = 1e3 * np.linalg.norm(samples.truth) ** 2
-        problem = pose(samples.A, y, **DEFAULTS)
+        problem = build_problem(samples.A, y, DEFAULTS)
         assert distance(np.sqrt(problem.unit) * start(problem), samples.truth, relative=True) > 3
 
 
 def test_the_truncated_start_allows_for_the_length_of_the_rows(noiseless):
     for seed in range(4):
         samples = noiseless(40, 40, seed)
-        problem = pose(3 * samples.A, 9 * samples.y, **DEFAULTS)
+        problem = build_problem(3 * samples.A, 9 * samples.y, DEFAULTS)
         assert distance(np.sqrt(problem.unit) * starts.truncated_start(problem), samples.truth, relative=True) < 0.5
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from robustphase.experiments import attack_store
+from robustphase.experiments import attack_report
 
 SMALL = ("--n", 5, "--m", 150, "--seeds-per-attack", 1, "--confirm", 1, "--workers", 1)
 
@@ -22,7 +22,7 @@ def test_it_shows_the_worst_attacks_beside_what_no_method_avoids(run, tmp_path, 
 
 def test_a_search_that_is_interrupted_says_how_to_go_on_and_then_does(run, tmp_path, monkeypatch):
     whole = run("attack", "--method", "wirtinger_flow", "--budget", 8, "--store", "whole.json", *SMALL)
-    real, added = attack_store.TrialStore.add, []
+    real, added = attack_report.TrialStore.add, []
 
     def add(self, part, trial):
         real(self, part, trial)
@@ -32,7 +32,7 @@ def test_a_search_that_is_interrupted_says_how_to_go_on_and_then_does(run, tmp_p
 
     typed = ("attack", "--method", "wirtinger_flow", "--budget", 8, "--store", "search.json", *SMALL)
     with monkeypatch.context() as patch:
-        patch.setattr(attack_store.TrialStore, "add", add)
+        patch.setattr(attack_report.TrialStore, "add", add)
         stopped = run(*typed, code=130)
     assert (
         "what was tried is in search.json. To go on: robustphase attack --method wirtinger_flow --budget 8"
@@ -49,7 +49,7 @@ def test_without_a_store_an_interruption_says_how_the_next_one_can_be_continued(
     def add(self, part, trial):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(attack_store.TrialStore, "add", add)
+    monkeypatch.setattr(attack_report.TrialStore, "add", add)
     stopped = run("attack", "--budget", 8, *SMALL, code=130)
     assert "nothing was written. With --store SEARCH.json a search can be continued" in stopped.stderr
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import robustphase.cli.fit as fit_module
-import robustphase.cli.fit_outputs as fit_outputs
+import robustphase.cli.fit_outcome as fit_outcome
 from robustphase.report import load_result
 
 from .conftest import leftovers
@@ -214,7 +214,7 @@ def test_an_error_between_two_files_says_which_was_written(run, tmp_path, monkey
 
 
 def test_a_report_that_fails_does_not_take_the_result_with_it(run, tmp_path, data, monkeypatch):
-    monkeypatch.setattr(fit_outputs, "write_report", full_disk)
+    monkeypatch.setattr(fit_outcome, "write_report", full_disk)
     result = run("fit", data, "--out", "result.npz", "--report", "report.html", code=1)
     said = sentence(result)
     assert "the report was not written: no space left on the disk" in said
@@ -233,7 +233,7 @@ def test_a_mistake_of_ours_says_so(run, data, monkeypatch):
     def mistaken(*arguments, **settings):
         raise KeyError("weights")
 
-    monkeypatch.setattr(fit_outputs, "save_result", mistaken)
+    monkeypatch.setattr(fit_outcome, "save_result", mistaken)
     said = sentence(run("fit", data, code=1))
     assert said == "error: unexpected KeyError: 'weights'. --debug shows where; please report it."
 

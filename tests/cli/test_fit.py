@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import robustphase as rp
-from robustphase.cli import values
+from robustphase.cli import options
 from robustphase.files import save_samples
 from robustphase.initialise.start import METHODS as LIBRARY_STARTS
 from robustphase.means import METHODS as LIBRARY_MEANS
@@ -70,9 +70,9 @@ def test_the_result_is_that_of_the_python_interface(run, tmp_path, data, world, 
 
 
 def test_the_choices_are_those_of_the_library():
-    assert set(values.STARTS) == set(LIBRARY_STARTS)
-    assert set(values.MEAN_ESTIMATORS) == set(LIBRARY_MEANS)
-    assert set(values.ATTACKS) == {"none", *rp.simulate.ADVERSARIES}
+    assert set(options.STARTS) == set(LIBRARY_STARTS)
+    assert set(options.MEAN_ESTIMATORS) == set(LIBRARY_MEANS)
+    assert set(options.ATTACKS) == {"none", *rp.simulate.ADVERSARIES}
 
 
 @pytest.mark.parametrize("name", ["data.h5", "data.zarr", "data.npz"])

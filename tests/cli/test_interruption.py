@@ -118,7 +118,7 @@ def test_an_interruption_while_the_result_is_written_leaves_the_old_one(tmp_path
 
 AFTER_THE_RESULT = """
 import sys
-import robustphase.cli.fit_outputs as module
+import robustphase.cli.fit_outcome as module
 from robustphase.cli import main
 def interrupted(*arguments):
     raise KeyboardInterrupt

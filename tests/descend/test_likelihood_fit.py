@@ -10,7 +10,7 @@ from robustphase import distance
 from robustphase.descend.climb import CLIMB, Free, Reason, Stopping
 from robustphase.descend.likelihood_fit import fit_likelihood, fit_signals, refit
 from robustphase.descend.objective import OBJECTIVE, State, in_double
-from robustphase.experiments.oracle import oracle_least_squares
+from robustphase.experiments.methods import oracle_least_squares
 from robustphase.likelihood import NoiseModel, initial_model
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.simulate import make_world

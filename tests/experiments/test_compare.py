@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 import robustphase as rp
 from robustphase.experiments import Comparison, ComparisonInterrupted, compare
 from robustphase.experiments.comparison import table
-from robustphase.experiments.oracle import oracle_least_squares
+from robustphase.experiments.methods import oracle_least_squares
 from robustphase.experiments.store import Outcome, Run, Settings, WorldKey, make_run
 
 SMALL = {"n": 8, "m": 120, "workers": 1}

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import chi2, norm
 
 import robustphase as rp
-from robustphase.experiments.oracle import oracle_least_squares
+from robustphase.experiments.methods import oracle_least_squares
 from robustphase.experiments.theory import (
     FARTHEST,
     _product_erf,

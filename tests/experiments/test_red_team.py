@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 import robustphase as rp
 from robustphase.experiments import MethodEstimator, RedTeamInterrupted, red_team
-from robustphase.experiments.attack_store import Trial
+from robustphase.experiments.attack_report import Trial
 from robustphase.experiments.evolution import EvolutionStrategy
 from robustphase.experiments.red_team import KNOWN, most_distinct, openings
 from robustphase.simulate.adversaries.parametric import FAMILY, ParametricAttack

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from robustphase import robust_mean
-from robustphase.means.collusion import without_colluders
+from robustphase.means.gram import without_colluders
 
 
 def honest(seed, count, length):

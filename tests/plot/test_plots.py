@@ -15,9 +15,8 @@ from matplotlib.colors import to_hex  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 
 from robustphase import plot  # noqa: E402
-from robustphase.plot.downsampling import MOST  # noqa: E402
+from robustphase.plot.axes import CYCLIC, MARKS, MOST  # noqa: E402
 from robustphase.plot.noise import binned_widths  # noqa: E402
-from robustphase.plot.palette import CYCLIC, MARKS  # noqa: E402
 from robustphase.plot.samples import CAUSES, samples_of  # noqa: E402
 from robustphase.report import FitDiagnostics  # noqa: E402
 

@@ -7,7 +7,7 @@ import pytest
 
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.recover import engine, second_opinion
-from robustphase.recover.chance_apart import chance_apart
+from robustphase.recover.contradiction import chance_apart
 from robustphase.simulate import make_world
 
 

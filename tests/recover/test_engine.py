@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.constants import varied
-from robustphase.experiments.oracle import oracle_least_squares
+from robustphase.experiments.methods import oracle_least_squares
 from robustphase.initialise.start import broad_start
 from robustphase.recover import engine, recover
 from robustphase.recover.engine import ENGINE

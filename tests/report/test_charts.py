@@ -15,8 +15,8 @@ from matplotlib.image import imread
 
 from robustphase.plot.signals import draw_picture
 from robustphase.report import Series, histogram_chart, line_chart, scatter_chart, standalone_svg
+from robustphase.report.blocks import short_number
 from robustphase.report.figures import inline_svg
-from robustphase.report.words import short_number
 
 SVG = "{http://www.w3.org/2000/svg}"
 LABELS = {"title": "a title", "x_label": "x", "y_label": "y"}

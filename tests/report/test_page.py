@@ -12,9 +12,9 @@ import pytest
 
 from robustphase.plot.signals import turned
 from robustphase.report import load_result, render_report, save_result, write_report
+from robustphase.report.blocks import percent, seconds_text
 from robustphase.report.rejection_causes import counts, worst_samples
 from robustphase.report.verdict import checks, guarantee, verdict
-from robustphase.report.words import percent, seconds_text
 
 
 def test_the_numbers_of_the_page_are_those_of_the_result_file(tmp_path, diagnostics, comparisons, page, read):

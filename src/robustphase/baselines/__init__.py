@@ -11,25 +11,27 @@ try them:
 * neither, but fewer samples: amplitudes (:func:`truncated_amplitude_flow`, :func:`reweighted_amplitude_flow`).
 
 All of them are ``method(A, y, *, start=None, max_iter=..., tol=..., random_state=None) -> BaselineResult``, some with further
-keywords. They keep the constants of their papers, which are named at the top of each module. ``starts`` holds the spectral
+keywords. They keep the constants of their papers, which are named above each of them. ``starts`` holds the spectral
 starts, ``descent`` the loop that most share, ``problem`` the checks and units. :data:`METHODS` maps names to functions.
 """
 
 from collections.abc import Callable
 
-from robustphase.baselines.cauchy import cauchy_least_squares
-from robustphase.baselines.geometric import geometric_subgradient
-from robustphase.baselines.median_reshaped import median_reshaped_wirtinger_flow
-from robustphase.baselines.median_truncated import median_truncated_wirtinger_flow
-from robustphase.baselines.poisson_wirtinger import poisson_wirtinger_flow
-from robustphase.baselines.polyak import polyak_subgradient
+from robustphase.baselines.amplitude_flows import (
+    median_reshaped_wirtinger_flow,
+    reweighted_amplitude_flow,
+    truncated_amplitude_flow,
+)
+from robustphase.baselines.m_estimates import cauchy_least_squares, smoothed_l1
+from robustphase.baselines.problem import BaselineResult
 from robustphase.baselines.prox import prox_linear
-from robustphase.baselines.result import BaselineResult
-from robustphase.baselines.reweighted_amplitude import reweighted_amplitude_flow
-from robustphase.baselines.smoothed import smoothed_l1
-from robustphase.baselines.truncated_amplitude import truncated_amplitude_flow
-from robustphase.baselines.truncated_wirtinger import truncated_wirtinger_flow
-from robustphase.baselines.wirtinger import wirtinger_flow
+from robustphase.baselines.subgradient import geometric_subgradient, polyak_subgradient
+from robustphase.baselines.wirtinger_flows import (
+    median_truncated_wirtinger_flow,
+    poisson_wirtinger_flow,
+    truncated_wirtinger_flow,
+    wirtinger_flow,
+)
 
 #: All baselines by name, the plain one first.
 METHODS: dict[str, Callable[..., BaselineResult]] = {

@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from robustphase.baselines.problem import Problem
-from robustphase.baselines.result import BaselineResult
+from robustphase.baselines.problem import BaselineResult, Problem
 from robustphase.rows import RowSource, adjoint
 from robustphase.rows.source import Array
 

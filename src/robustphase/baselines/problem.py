@@ -7,15 +7,37 @@ make the same steps.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from robustphase.baselines.result import BaselineResult
 from robustphase.population import PairedSignal
 from robustphase.rows import MemoryRows, Parts, RowSource
 from robustphase.rows.source import Array
 from robustphase.validation import Samples, check_samples
+
+
+@dataclass(frozen=True)
+class BaselineResult:
+    """Outcome of a baseline method.
+
+    Attributes
+    ----------
+    signal : ndarray of shape (n,)
+        The estimate, defined up to its sign (real) or global phase (complex).
+    initial_signal : ndarray of shape (n,)
+        Where the method started.
+    n_iter : int
+        Iterations made after the start.
+    converged : bool
+        Whether the stopping rule was met.
+    """
+
+    signal: Array
+    initial_signal: Array
+    n_iter: int
+    converged: bool
 
 
 class Problem(NamedTuple):
@@ -63,13 +85,25 @@ class Problem(NamedTuple):
         return BaselineResult(*signals, n_iter, converged)
 
 
-def pose(A: Any, y: Any, *, start: Any, max_iter: Any, tol: Any, random_state: Any, **reading: Any) -> Problem:
-    """Check everything a baseline is given; the parameters are those of every baseline, ``reading`` is how samples are read."""
+class Options(NamedTuple):
+    """What every baseline may be told beside the samples; described by each of them."""
+
+    start: Any
+    max_iter: Any
+    tol: Any
+    random_state: Any
+    nonfinite: Any = "raise"
+    field: Any = "auto"
+
+
+def build_problem(A: Any, y: Any, options: Options) -> Problem:
+    """Check everything a baseline is given."""
+    start, max_iter, tol, random_state, nonfinite, field = options
     if isinstance(max_iter, bool) or not isinstance(max_iter, (int, np.integer)) or max_iter < 0:
         raise ValueError(f"max_iter must be a whole number that is zero or positive, got {max_iter!r}.")
     if isinstance(tol, bool) or not isinstance(tol, (int, float, np.integer, np.floating)) or not 0 <= tol < np.inf:
         raise ValueError(f"tol must be a number that is zero or positive, such as 1e-6, got {tol!r}.")
-    samples = check_samples(A, y, **reading)
+    samples = check_samples(A, y, nonfinite=nonfinite, field=field)
     source, responses = usable(samples)
     unit = float(np.abs(responses).max()) or 1.0
     first = None if start is None else check_start(start, source, samples.paired) / np.sqrt(unit)

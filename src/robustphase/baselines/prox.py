@@ -19,11 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robustphase.baselines.absolute_loss import absolute_loss
 from robustphase.baselines.descent import RUNAWAY, length, weighted_sum
-from robustphase.baselines.problem import Problem, pose, refuse_complex
-from robustphase.baselines.result import BaselineResult
+from robustphase.baselines.problem import BaselineResult, Options, Problem, build_problem, refuse_complex
 from robustphase.baselines.starts import extreme_eigenpair, least_correlation_start, row_norms
+from robustphase.baselines.subgradient import absolute_loss
 from robustphase.rows import Parts, RowSource, project
 from robustphase.rows.source import Array
 
@@ -59,24 +58,18 @@ def prox_linear(
 
     Parameters
     ----------
+    y, random_state, nonfinite, field
+        As in :func:`~robustphase.baselines.wirtinger_flow`.
     A : array-like of shape (m, n) or RowSource
         Covariates, real.
-    y : array-like of shape (m,)
-        Responses.
     start : ndarray of shape (n,), optional
         Starting point. Default: the start of Duchi and Ruan.
     max_iter : int, default=50
         Most convex models.
     tol : float, default=1e-7
         Stop when a step lowers the loss by less than this fraction, and its model promised less than ten times that.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the first guess of the start; None is as good as 0.
     max_inner : int, default=200
         Most ADMM iterations for each model.
-    nonfinite : {"raise", "drop"}, default="raise"
-        Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
-    field : {"auto", "real", "complex"}, default="auto"
-        Where the signal lives; ``"auto"`` follows the dtype of ``A``.
 
     Returns
     -------
@@ -84,16 +77,7 @@ def prox_linear(
     """
     if isinstance(max_inner, bool) or not isinstance(max_inner, (int, np.integer)) or max_inner < 1:
         raise ValueError(f"max_inner must be a positive whole number, got {max_inner!r}.")
-    problem = pose(
-        A,
-        y,
-        start=start,
-        max_iter=max_iter,
-        tol=tol,
-        random_state=random_state,
-        nonfinite=nonfinite,
-        field=field,
-    )
+    problem = build_problem(A, y, Options(start, max_iter, tol, random_state, nonfinite, field))
     refuse_complex(problem, "prox_linear")
     first = least_correlation_start(problem) if problem.start is None else problem.start
     if not np.any(first):

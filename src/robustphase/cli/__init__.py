@@ -4,7 +4,7 @@ One module per command, each a thin layer over a function of the library. What t
 
 * ``app`` is the group, which loads a command when it is asked for, turns whatever happens inside it into one sentence and an
   honest exit code, and lays out ``--help``;
-* ``values`` reads what is typed (a level, a picture's shape, a start);
+* ``options`` reads what is typed (a level, a picture's shape, a start) and holds the options that several commands have;
 * ``terminal`` is what a person sees, ``outputs`` what is left on the disk: checked before the work, written atomically.
 
 Exit codes: 0 done and converged, 3 finished without converging, 4 finished but the data contradict the model, 2 bad usage,

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from importlib import import_module
+from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO, TypeVar
 
@@ -145,14 +146,20 @@ def option(group: str, *declarations: str, **settings: Any) -> Callable[[Functio
     return click.option(*declarations, cls=Option, group=group, **settings)
 
 
+def flag(group: str, *declarations: str, help: str) -> Callable[[Function], Function]:
+    """An option of a group that is given or not."""
+    return option(group, *declarations, is_flag=True, show_default=False, help=help)
+
+
+def file_option(group: str, *declarations: str, **settings: Any) -> Callable[[Function], Function]:
+    """An option of a group that names a file or folder."""
+    return option(group, *declarations, type=click.Path(path_type=Path), **settings)
+
+
 def general_options(function: Function) -> Function:
     """``--quiet`` and ``--debug``, which every command has."""
-    quiet = option(
-        "Other options", "--quiet", "-q", is_flag=True, show_default=False, help="Print only what went wrong."
-    )
-    debug = option(
-        "Other options", "--debug", is_flag=True, show_default=False, help="Show the traceback of an error as well."
-    )
+    quiet = flag("Other options", "--quiet", "-q", help="Print only what went wrong.")
+    debug = flag("Other options", "--debug", help="Show the traceback of an error as well.")
     return quiet(debug(function))
 
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import click
 
-from robustphase.cli.app import as_command, command_line, general_options, option
+from robustphase.cli.app import as_command, command_line, file_option, flag, general_options, option
+from robustphase.cli.options import COUNT, NOISES, Level, Name, workers, world_noise, world_size
 from robustphase.cli.outputs import check_distinct, check_outputs, check_writable, note_written, replacing
-from robustphase.cli.shared_options import COUNT, workers, world_noise, world_size
 from robustphase.cli.terminal import Screen, screen, shown
-from robustphase.cli.values import NOISES, Level, Name
 from robustphase.experiments import RedTeamInterrupted, RedTeamResult
 from robustphase.experiments import red_team as search
 from robustphase.experiments.methods import ATTACKABLE, find_estimator
@@ -73,25 +72,21 @@ robustphase attack --method median_reshaped_wirtinger_flow --n 20 --m 1000 --bud
 @option(EFFORT, "--restarts", type=COUNT, metavar="COUNT", default=3, help="Searches that share the budget.")
 @option(EFFORT, "--seed", type=click.IntRange(min=0), metavar="NUMBER", default=0, help="The same seed finds the same.")
 @workers(EFFORT)
-@option(
+@file_option(
     OUTPUT,
     "--store",
     metavar="SEARCH.json",
-    type=click.Path(path_type=Path),
     help="Keep every attack that was tried; after an interruption the same command goes on from there.",
 )
-@option(
+@file_option(
     OUTPUT,
     "--report",
     metavar="REPORT.md",
-    type=click.Path(path_type=Path),
     help="Write the worst attacks in Markdown, with the lines that make the worst one again.",
 )
-@option(
+@flag(
     OUTPUT,
     "--overwrite",
-    is_flag=True,
-    show_default=False,
     help="Write over a report that is there already. What --store names is continued, never written over.",
 )
 @general_options

@@ -9,11 +9,10 @@ from typing import Any
 
 import click
 
-from robustphase.cli.app import as_command, as_request, general_options, option
+from robustphase.cli.app import as_command, as_request, file_option, flag, general_options, option
+from robustphase.cli.options import ATTACKS, COUNT, NOISES, Level, Listed, Name, workers, world_noise, world_size
 from robustphase.cli.outputs import check_distinct, check_outputs, check_writable, note_written, replacing
-from robustphase.cli.shared_options import COUNT, workers, world_noise, world_size
 from robustphase.cli.terminal import Screen, screen, shown
-from robustphase.cli.values import ATTACKS, NOISES, Level, Listed, Name
 from robustphase.experiments import Comparison, ComparisonInterrupted
 from robustphase.experiments import compare as run_comparison
 from robustphase.experiments.methods import known_methods
@@ -89,25 +88,21 @@ robustphase compare --methods all --attacks all --out runs.csv --table table.md
 @world_size(SIZE, n=100, m=5000)
 @option(SIZE, "--seeds", type=COUNT, metavar="COUNT", default=3, help="Worlds of each kind.")
 @workers(SIZE)
-@option(
+@file_option(
     OUTPUT,
     "--out",
     metavar="RUNS.csv",
-    type=click.Path(path_type=Path),
     help="Keep every run: .csv is written run by run and continued by the same command; .parquet is written at the end.",
 )
-@option(
+@file_option(
     OUTPUT,
     "--table",
     metavar="TABLE.md",
-    type=click.Path(path_type=Path),
     help="Write the summary, and who survives which attack, in Markdown.",
 )
-@option(
+@flag(
     OUTPUT,
     "--overwrite",
-    is_flag=True,
-    show_default=False,
     help="Write over a table or .parquet file that is there already. Runs in a .csv are continued, never written over.",
 )
 @general_options

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 import robustphase as rp
-from robustphase.cli.app import as_command, command_line, general_options, option
+from robustphase.cli.app import as_command, command_line, file_option, flag, general_options, option
 from robustphase.cli.demo_data import BACKGROUND, CONTAMINATION, SIDE, forged_world, grin, unit
 from robustphase.cli.exit_codes import UNSETTLED
 from robustphase.cli.outputs import check_outputs, note_written
 from robustphase.cli.terminal import Screen, screen, shown, side_by_side
-from robustphase.experiments.oracle import oracle_least_squares
+from robustphase.experiments.methods import oracle_least_squares
 from robustphase.formatting import number
 from robustphase.report import FitDiagnostics, require_report, write_report
 
@@ -61,19 +61,16 @@ class Outcome:
     "130 interrupted.",
     example="robustphase demo",
 )
-@option(
+@file_option(
     "Output",
     "--report",
     metavar="REPORT.html",
-    type=click.Path(path_type=Path),
     default=Path("robustphase-demo.html"),
     help="Where the report goes.",
 )
-@option(
+@flag(
     "Output",
     "--overwrite",
-    is_flag=True,
-    show_default=False,
     help="Write over any file that is there already. A report of the demo is written again without it.",
 )
 @option("Data", "--seed", type=click.IntRange(min=0), metavar="SEED", default=0, help="Other data of the same kind.")

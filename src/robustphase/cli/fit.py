@@ -14,16 +14,18 @@ import numpy as np
 
 import robustphase as rp
 from robustphase.atomic import STALE, sweep_leftovers
-from robustphase.cli.app import as_command, as_request, command_line, general_options, option
+from robustphase.cli.app import as_command, as_request, command_line, file_option, flag, general_options, option
 from robustphase.cli.exit_codes import MODEL_FAILS, UNSETTLED
-from robustphase.cli.fit_outputs import keep_report, keep_result, write_flagged
+from robustphase.cli.fit_outcome import (
+    facts_of_many,
+    facts_of_one,
+    keep_report,
+    keep_result,
+    model_checks,
+    write_flagged,
+)
 from robustphase.cli.fit_request import FitRequest, read_labels
-from robustphase.cli.fit_summary import facts_of_many, facts_of_one, model_checks
-from robustphase.cli.outputs import note_written, written
-from robustphase.cli.progress import Progress, say_costs
-from robustphase.cli.shared_options import flagged_table, shown_shapes
-from robustphase.cli.terminal import screen, shown
-from robustphase.cli.values import (
+from robustphase.cli.options import (
     FIELDS,
     LAWS,
     MEAN_ESTIMATORS,
@@ -34,7 +36,12 @@ from robustphase.cli.values import (
     Level,
     NumberOrFile,
     Start,
+    flagged_table,
+    shown_shapes,
 )
+from robustphase.cli.outputs import note_written, written
+from robustphase.cli.progress import Progress, say_costs
+from robustphase.cli.terminal import screen, shown
 from robustphase.files import checkpointed, open_samples
 from robustphase.report import FitDiagnostics
 
@@ -51,11 +58,10 @@ robustphase fit data.npz --contamination 0.1 --noise-mean unknown --out result.n
 """,
 )
 @click.argument("data", metavar="DATA", type=click.Path(path_type=Path))
-@option(
+@file_option(
     INPUT,
     "--responses",
     metavar="Y.npy",
-    type=click.Path(path_type=Path),
     help="File of any kind with the responses, if DATA holds the covariates alone.",
 )
 @option(INPUT, "--covariates-name", metavar="NAME", help="Name of the covariates in DATA, if it is not found.")
@@ -73,11 +79,10 @@ robustphase fit data.npz --contamination 0.1 --noise-mean unknown --out result.n
     metavar="K",
     help="Of responses for several signals (samples x signals, or frames), fit this one alone; the first is 0.",
 )
-@option(
+@file_option(
     INPUT,
     "--groups",
     metavar="LABELS.npy",
-    type=click.Path(path_type=Path),
     help="File with one label per sample, or several: samples with the same label are good or bad together.",
 )
 @option(
@@ -107,18 +112,15 @@ robustphase fit data.npz --contamination 0.1 --noise-mean unknown --out result.n
     type=NumberOrFile(),
     help="Responses at or above it are censored: they say 'at least that'.",
 )
-@option(
+@file_option(
     ASSUME,
     "--background",
     metavar="FILE",
-    type=click.Path(path_type=Path),
     help="File with the known part of every response that is not the signal's, such as a dark frame.",
 )
-@option(
+@flag(
     ASSUME,
     "--drift",
-    is_flag=True,
-    show_default=False,
     help="Gain and background may drift slowly over the samples, which stand in the order of reading.",
 )
 @option(
@@ -173,7 +175,7 @@ robustphase fit data.npz --contamination 0.1 --noise-mean unknown --out result.n
     default=1,
     help="Split the samples into this many fresh batches, one step on each, as the theory asks.",
 )
-@option(HOW, "--no-polish", is_flag=True, show_default=False, help="Leave out the refinement after the descent.")
+@flag(HOW, "--no-polish", help="Leave out the refinement after the descent.")
 @option(HOW, "--max-iter", type=click.IntRange(min=1), metavar="COUNT", default=50, help="Most steps of a descent.")
 @option(
     HOW,
@@ -191,41 +193,34 @@ robustphase fit data.npz --contamination 0.1 --noise-mean unknown --out result.n
     default=0,
     help="Seed of first guesses and subsamples; the same seed gives the same answer.",
 )
-@option(
+@file_option(
     OUTPUT,
     "--out",
     metavar="RESULT.npz",
-    type=click.Path(path_type=Path),
     help="Where the result goes. Default: the name of DATA with -result.npz at its end, in the current folder.",
 )
-@option(
+@file_option(
     OUTPUT,
     "--report",
     metavar="REPORT.html",
-    type=click.Path(path_type=Path),
     help="Write a report to look at: one file that needs no network.",
 )
 @flagged_table(OUTPUT)
-@option(
+@flag(
     OUTPUT,
     "--overwrite",
-    is_flag=True,
-    show_default=False,
     help="Write over a result or report that is there already.",
 )
 @shown_shapes(OUTPUT)
-@option(
+@file_option(
     LONG,
     "--checkpoint",
     metavar="FOLDER",
-    type=click.Path(path_type=Path),
     help="Keep what has been computed in a folder, so that the run can go on after a kill.",
 )
-@option(
+@flag(
     LONG,
     "--resume",
-    is_flag=True,
-    show_default=False,
     help="Go on from the checkpoint, or begin one if there is none. Its folder, if not given, is called after the result.",
 )
 @option(
@@ -236,11 +231,9 @@ robustphase fit data.npz --contamination 0.1 --noise-mean unknown --out result.n
     default=30,
     help="Time between writes, of which a kill loses the last at most.",
 )
-@option(
+@flag(
     LONG,
     "--keep-checkpoint",
-    is_flag=True,
-    show_default=False,
     help="Leave the checkpoint in place when the result is written.",
 )
 @general_options

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from robustphase.cli.app import as_command, general_options, option
+from robustphase.cli.options import NOISE_MEANS, Level
 from robustphase.cli.terminal import screen
-from robustphase.cli.values import NOISE_MEANS, Level
 from robustphase.experiments import PlanWarning
 from robustphase.experiments import plan as make_plan
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from robustphase.cli.app import as_command, as_request, general_options, option
-from robustphase.cli.fit_outputs import write_flagged
+from robustphase.cli.app import as_command, as_request, file_option, flag, general_options
+from robustphase.cli.fit_outcome import write_flagged
+from robustphase.cli.options import flagged_table, shown_shapes
 from robustphase.cli.outputs import check_distinct, check_outputs, note_written
-from robustphase.cli.shared_options import flagged_table, shown_shapes
 from robustphase.cli.terminal import screen, shown
 from robustphase.report import FitDiagnostics, ManyDiagnostics, load_result, write_report
 
@@ -42,16 +42,15 @@ class ReportRequest:
 
 @as_command("report", example="robustphase report result.npz --out report.html --flagged bad.csv")
 @click.argument("result", metavar="RESULT", type=click.Path(path_type=Path))
-@option(
+@file_option(
     OUTPUT,
     "--out",
     metavar="REPORT.html",
-    type=click.Path(path_type=Path),
     help="Where the report goes. Default: the name of RESULT with .html at its end, in the current folder.",
 )
 @flagged_table(OUTPUT)
 @shown_shapes(OUTPUT)
-@option(OUTPUT, "--overwrite", is_flag=True, show_default=False, help="Write over files that are there already.")
+@flag(OUTPUT, "--overwrite", help="Write over files that are there already.")
 @general_options
 def report(**options: Any) -> None:
     """Write a report to look at from the result of a fit.

@@ -12,9 +12,9 @@ from typing import Any
 import click
 import numpy as np
 
-from robustphase.cli.app import as_command, as_request, general_options, option
+from robustphase.cli.app import as_command, as_request, file_option, flag, general_options, option
+from robustphase.cli.options import workers
 from robustphase.cli.outputs import OutputError, check_distinct, check_new, check_outputs, check_writable, replacing
-from robustphase.cli.shared_options import workers
 from robustphase.cli.terminal import Screen, screen, shown
 from robustphase.experiments.reproduce import CLAIMS, ReproductionInterrupted, Verdict, write_page
 from robustphase.experiments.reproduce import reproduce as run_claims
@@ -80,13 +80,11 @@ robustphase reproduce "Theorem 3.1" "Lemma 2.1" --folder reproduced
 """,
 )
 @click.argument("claims", metavar="[CLAIM]...", nargs=-1)
-@option(WHAT, "--quick", is_flag=True, show_default=False, help="Small sizes: under three minutes on two cores.")
+@flag(WHAT, "--quick", help="Small sizes: under three minutes on two cores.")
 @workers(WHAT)
-@option(
+@flag(
     WHAT,
     "--resume",
-    is_flag=True,
-    show_default=False,
     help="Take over the verdicts that --folder already has, and run only the rest.",
 )
 @option(
@@ -96,18 +94,15 @@ robustphase reproduce "Theorem 3.1" "Lemma 2.1" --folder reproduced
     type=click.Path(path_type=Path, file_okay=False),
     help="Where the verdicts, with their numbers, and the figures go.",
 )
-@option(
+@file_option(
     OUTPUT,
     "--page",
     metavar="PAGE.md",
-    type=click.Path(path_type=Path),
     help="Write the verdicts as a table in Markdown.",
 )
-@option(
+@flag(
     OUTPUT,
     "--overwrite",
-    is_flag=True,
-    show_default=False,
     help="Write over a page, and over verdicts and figures in --folder, that are there already.",
 )
 @general_options

@@ -12,10 +12,10 @@ import numpy as np
 
 import robustphase as rp
 from robustphase.atomic import sweep_leftovers
-from robustphase.cli.app import as_command, as_request, command_line, general_options, option
+from robustphase.cli.app import as_command, as_request, command_line, file_option, flag, general_options, option
+from robustphase.cli.options import ATTACKS, NOISES, Level, Name
 from robustphase.cli.outputs import check_distinct, check_outputs, note_written, replacing
 from robustphase.cli.terminal import screen, shown
-from robustphase.cli.values import ATTACKS, NOISES, Level, Name
 from robustphase.files import save_samples
 
 SIZE, BAD, NOISE, OUTPUT = "What to measure", "What is wrong with it", "Noise", "Output"
@@ -110,7 +110,7 @@ robustphase simulate blind.h5 --noise-mean 3 --truth truth.npz --seed 1
     default="gaussian",
     help="Law of the covariates, as the theory or as instruments have it; --list shows them.",
 )
-@option(SIZE, "--single", is_flag=True, help="Single precision.", show_default=False)
+@flag(SIZE, "--single", help="Single precision.")
 @option(BAD, "--contamination", type=Level(), default=0.1, help="Share of the samples an adversary may rewrite.")
 @option(BAD, "--attack", type=Name(ATTACKS, "ATTACK"), default="decoy", help="What it does with them; listed below.")
 @option(NOISE, "--noise", type=Name(NOISES, "NOISE"), default="student", help="Law of the noise; listed below.")
@@ -138,21 +138,19 @@ robustphase simulate blind.h5 --noise-mean 3 --truth truth.npz --seed 1
     default=0,
     help="The same seed writes the same data.",
 )
-@option(
+@file_option(
     OUTPUT,
     "--responses",
     metavar="Y.npy",
-    type=click.Path(path_type=Path),
     help="Where the responses go if OUT is a .npy file, which holds one array only.",
 )
-@option(
+@file_option(
     OUTPUT,
     "--truth",
     metavar="TRUTH.npz",
-    type=click.Path(path_type=Path),
     help="Keep the truth apart: the signal, and which samples are bad. Default: in OUT, beside the data.",
 )
-@option(OUTPUT, "--overwrite", is_flag=True, show_default=False, help="Write over files that are there already.")
+@flag(OUTPUT, "--overwrite", help="Write over files that are there already.")
 @click.option(
     "--list",
     is_flag=True,

@@ -107,7 +107,7 @@ def amplitude_flow(problem: Problem, start: Array, energies: Array, *, steps: in
         Most steps.
     """
     amplitudes = np.sqrt(np.maximum(problem.responses[:, 0], 0.0))
-    judged = problem._replace(responses=amplitudes[:, np.newaxis])
+    samples = problem._replace(responses=amplitudes[:, np.newaxis])
     scaled = energies + AMPLITUDE.regularised * energies.max()
     scaled = scaled * _largest_eigenvalue(problem.source, scaled)
     signal, moved, leverages = start, np.inf, None
@@ -115,12 +115,12 @@ def amplitude_flow(problem: Problem, start: Array, energies: Array, *, steps: in
     weights, settled_at = problem.weights[:, 0], -1
     most = AMPLITUDE.steps if steps is None else steps
     for step in range(most):
-        done = sweep(problem.source, signal, _pull, (amplitudes, weights))
+        done = sweep(problem.source, signal, _gradient_coefficients, (amplitudes, weights))
         if step >= AMPLITUDE.first and (step - AMPLITUDE.first) % AMPLITUDE.every == 0 and settled_at < 0:
             leverages = group_leverages(problem, signal, weights) if step == AMPLITUDE.first else leverages
             residuals = (amplitudes - np.abs(done.projections)) * _left_out(leverages, problem, signal, weights, shared)
             last = shared
-            clean, shared, noise = _judge(judged, residuals, shared, noise)
+            clean, shared, noise = _classify(samples, residuals, shared, noise)
             weights = problem.weights[:, 0] * clean * shared.weights
             settled_at = step if step > AMPLITUDE.first and shared.like(last) and moved < AMPLITUDE.settled else -1
         change = done.total / scaled
@@ -128,9 +128,11 @@ def amplitude_flow(problem: Problem, start: Array, energies: Array, *, steps: in
         moved = float(np.linalg.norm(change) / max(float(np.linalg.norm(signal)), _TINY))
         if moved < AMPLITUDE.tol and step > AMPLITUDE.first + AMPLITUDE.every:
             break
-    residuals = amplitudes - np.abs(sweep(problem.source, signal, _pull, (amplitudes, weights)).projections)
+    residuals = amplitudes - np.abs(
+        sweep(problem.source, signal, _gradient_coefficients, (amplitudes, weights)).projections
+    )
     longer = residuals * _left_out(leverages, problem, signal, weights, shared)
-    clean, shared, noise = _judge(judged, longer, shared, noise)
+    clean, shared, noise = _classify(samples, longer, shared, noise)
     kept = problem.weights[:, 0] * clean * shared.weights
     loss = float(kept @ residuals**2 / max(float(kept.sum()), _TINY))
     return AmplitudeFit(signal, clean, shared, noise, moved, loss)
@@ -143,15 +145,15 @@ def _left_out(
     return 1.0 if leverages is None else leverages.left_out(problem, signal, weights, shared.weights)
 
 
-def _pull(projections: Array, amplitudes: Array, weights: Array) -> Array:
+def _gradient_coefficients(projections: Array, amplitudes: Array, weights: Array) -> Array:
     """What each sample asks of its projection: another length, at the present phase."""
     lengths = np.abs(projections)
-    pull: Array = weights * (amplitudes / np.maximum(lengths, _TINY) - 1) * projections
+    coefficients: Array = weights * (amplitudes / np.maximum(lengths, _TINY) - 1) * projections
     # Without a phase there is no direction to go.
-    return np.where(lengths > 0, pull, 0)
+    return np.where(lengths > 0, coefficients, 0)
 
 
-def _judge(
+def _classify(
     problem: Problem, residuals: Array, last: Shared, noise: NoiseModel | None
 ) -> tuple[Array, Shared, NoiseModel]:
     """Probabilities to be clean, weights of groups, and the law of the residuals."""

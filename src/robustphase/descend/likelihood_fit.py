@@ -136,25 +136,25 @@ def fit_signals(problem: Problem, signals: Array, backgrounds: Array, scales: Ar
 def _fit_with_groups(problem: Problem, arrived: LikelihoodFit) -> tuple[LikelihoodFit, Shared]:
     """The fit, with weights of groups that it renews itself until they rest; only then it is run to the end."""
     fit, moves = arrived, arrived.moves
-    shared = _judged(problem, fit)
+    shared = _shared_by(problem, fit)
     if not shared.bad:
         fit = refit(problem, arrived.state)
         # Only now the shape of the noise is known, and what was taken for its tails may be groups.
-        shared, moves = _judged(problem, fit), moves + fit.moves
+        shared, moves = _shared_by(problem, fit), moves + fit.moves
         if not shared.bad:
             return fit._replace(moves=moves), shared
     exact_passes = FIT.between[1] if exact_from_the_beginning(problem) else 0
     stretch = Stopping(CLIMB.tol, CLIMB.resolution, FIT.between[0], exact_passes)
     for _ in range(FIT.renewals):
         fit = fit_likelihood(shared.applied_to(problem), fit.state, stretch, Free.SHAPE)
-        last, shared, moves = shared, _judged(problem, fit, shared), moves + fit.moves
+        last, shared, moves = shared, _shared_by(problem, fit, shared), moves + fit.moves
         if shared.like(last):
             break
     fit = refit(shared.applied_to(problem), fit.state)
     return fit._replace(moves=moves + fit.moves), shared
 
 
-def _judged(problem: Problem, fit: LikelihoodFit, last: Shared | None = None) -> Shared:
+def _shared_by(problem: Problem, fit: LikelihoodFit, last: Shared | None = None) -> Shared:
     return shared_weights(problem, SampleFit(fit.residuals, fit.spreads, fit.clean, fit.state.noise), last)
 
 

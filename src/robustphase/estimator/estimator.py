@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from robustphase.estimator.attributes import SOMETIMES, attributes_of, special_attributes
-from robustphase.estimator.fitted import Settings
+from robustphase.estimator.fitted import SOMETIMES, Settings, attributes_of, special_attributes
 from robustphase.estimator.fitting import as_far_as_it_got, fit
 from robustphase.estimator.groups import Labelled, check_groups
 from robustphase.estimator.history import Clock, Iteration
 from robustphase.estimator.inputs import (
     as_seed,
+    check_data,
+    check_features,
     check_groups_use,
     check_many_use,
     check_operator_use,
@@ -31,21 +32,21 @@ from robustphase.estimator.inputs import (
 from robustphase.estimator.on_workers import fit_on_workers
 from robustphase.estimator.progress import LiveLine, Stopped, Watch, usual_passes
 from robustphase.estimator.scoring import explained
-from robustphase.estimator.standard_errors import FittedModel, sandwich, weighted_sandwich
+from robustphase.estimator.standard_errors import errors_of_fit
 from robustphase.estimator.streaming import Stream, as_at_first, averaged_step, published_step
-from robustphase.initialise.standardise import STANDARD, Standardised, standardised
+from robustphase.initialise.standardise import Standardised, standardised
 from robustphase.likelihood import GroupEvidence, NoiseModel
 from robustphase.likelihood.laws import CurvedNoise
 from robustphase.population import PairedSignal
 from robustphase.problem import KEPT
 from robustphase.recover.drift import Drift
 from robustphase.recover.model import ModelCheck, ModelWarning
-from robustphase.rows import RowSource, project
+from robustphase.rows import project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
 from robustphase.rows.watching import watched_by
-from robustphase.validation import Samples, check_samples, hide_nonfinite, in_ordinary_units
+from robustphase.validation import hide_nonfinite, in_ordinary_units
 
 #: Records that a stream keeps, so that its memory stays constant.
 LONGEST_HISTORY = 1000
@@ -329,7 +330,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if message is not None:
             self.n_iter_ = len(self.history_)
             return message, ConvergenceWarning
-        samples = self._check_data(A, y, reset=True, source=source, many=True)
+        samples = check_data(self, A, y, reset=True, source=source, many=True)
         if watch is not None and samples.responses.ndim == 2:
             watch.signal_count = samples.responses.shape[1]
         check_operator_use(self, samples)
@@ -403,7 +404,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return self.fit(A, y)
         level = check_parameters(self)
         self._seed = as_seed(self.random_state)
-        samples = self._check_data(A, y, reset=False, enough=False)
+        samples = check_data(self, A, y, reset=False, enough=False)
         check_operator_use(self, samples, method="partial_fit")
         samples, size = in_ordinary_units(samples)
         samples = as_at_first(samples, self._standard)
@@ -445,7 +446,7 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "signal_")
         source = open_rows(A)
-        validate_data(self, _named(A, source), reset=False, skip_check_array=True)
+        check_features(self, A, source, reset=False)
         source, hidden = hide_nonfinite(source, self.nonfinite)
         # What is expected of a huge row may be more than a double can hold, and infinite then.
         with np.errstate(over="ignore"):
@@ -540,79 +541,14 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"standard errors need a model that holds, and {self._doubted} failed; print model_check_ for its likely cause."
             )
-        samples = self._check_data(A, y, reset=False)
-        return self._standard_errors(samples.source, samples.responses)
-
-    def _standard_errors(self, source: RowSource, responses: Array) -> Array:
-        """The same for rows and responses of which those that cannot be computed with are zero already: two passes."""
-        if np.iscomplexobj(self.signal_):
-            raise ValueError(
-                "standard errors are for real data: the phase of a complex signal is arbitrary, so its entries have no "
-                "error of their own. Compare fits to resampled rows after aligning their phases."
-            )
-        if not self._law_fitted:
-            raise ValueError("standard errors need a fit with polish=True that was not followed by partial_fit.")
-        if responses.size != self.weights_.size:
-            raise ValueError(
-                f"standard errors need the data of the fit, {self.weights_.size} samples, got {responses.size}."
-            )
-        if self._scores is not None and self._slopes is not None:
-            return weighted_sandwich(source, self.signal_, self._scores, self._slopes)
-        assert isinstance(self.noise_model_, NoiseModel)
-        fitted = FittedModel(self.signal_, self.residual_centre_, self.noise_model_)
-        # Those of a fit on workers come here now.
-        clean, weights = np.asarray(self._probabilities), np.asarray(self.residual_weights_)
-        return sandwich(source, responses, clean, weights, fitted)
-
-    def _check_data(
-        self,
-        A: Any,
-        y: Any,
-        *,
-        reset: bool,
-        enough: bool = True,
-        source: RowSource | None = None,
-        many: bool = False,
-    ) -> Samples:
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None: one response for every row of A."
-            )
-        source = open_rows(A) if source is None else source
-        # Only the engine asks for standard rows; the paper's steps take them as they are.
-        looking = self.whiten == "auto" and self.step == "newton" and self.batches == 1
-        samples = check_samples(
-            source,
-            open_responses(y),
-            nonfinite=self.nonfinite,
-            enough=enough,
-            many=many,
-            field=self.field,
-            look=STANDARD.rows if looking else 0,
-        )
-        validate_data(self, _named(A, source), reset=reset, skip_check_array=True)
-        return samples
+        samples = check_data(self, A, y, reset=False)
+        return errors_of_fit(self, samples.source, samples.responses)
 
     def _settings(self, level: float | str, labelled: tuple[Labelled, ...] = ()) -> Settings:
-        names = (
-            "noise_mean",
-            "init",
-            "mean_estimator",
-            "step",
-            "batches",
-            "polish",
-            "delta",
-            "max_iter",
-            "tol",
-            "whiten",
-            "field",
-        )
-        return Settings(
-            contamination=level,
-            seed=self._seed,
-            groupings=tuple(one.grouping for one in labelled),
-            **{name: getattr(self, name) for name in names},
-        )
+        # Those of the estimator's parameters that a fit goes by.
+        own = {part.name: getattr(self, part.name) for part in fields(Settings) if hasattr(self, part.name)}
+        groupings = tuple(one.grouping for one in labelled)
+        return Settings(**own | {"contamination": level, "seed": self._seed, "groupings": groupings})
 
     def _note(self, record: Iteration) -> None:
         self.history_.append(record)
@@ -627,8 +563,3 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tags.regressor_tags.poor_score = True
         tags.input_tags.allow_nan = self.nonfinite == "drop"
         return tags
-
-
-def _named(A: Any, source: Any) -> Any:
-    """What scikit-learn reads names and the number of features from: the frame, or the opened rows."""
-    return A if hasattr(A, "columns") else source

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import validate_data
 
+from robustphase.initialise.standardise import STANDARD
 from robustphase.initialise.start import METHODS as STARTS
 from robustphase.initialise.start import check_whiten
 from robustphase.means import METHODS as MEAN_ESTIMATORS
@@ -24,7 +26,15 @@ from robustphase.rows import OperatorRows, RowSource, as_source
 from robustphase.rows.opening import as_array
 from robustphase.rows.operators import is_operator
 from robustphase.rows.source import Array
-from robustphase.validation import FIELDS, NONFINITE, Samples, check_choice, check_contamination, check_fraction
+from robustphase.validation import (
+    FIELDS,
+    NONFINITE,
+    Samples,
+    check_choice,
+    check_contamination,
+    check_fraction,
+    check_samples,
+)
 
 
 def open_rows(A: Any) -> RowSource:
@@ -50,6 +60,58 @@ def open_rows(A: Any) -> RowSource:
         if count == 0:
             raise ValueError(f"A is empty: Found array with 0 {what} (shape={shape}) while a minimum of 1 is required.")
     return as_source(A)
+
+
+def check_data(
+    estimator: Any,
+    A: Any,
+    y: Any,
+    *,
+    reset: bool,
+    enough: bool = True,
+    source: RowSource | None = None,
+    many: bool = False,
+) -> Samples:
+    """Covariates and responses as samples; notes (or compares) the number and names of the features on the estimator.
+
+    Parameters
+    ----------
+    estimator : RobustPhaseRetrieval
+        Its parameters say how samples are read.
+    A, y
+        As they were given.
+    reset : bool
+        Note the features, instead of comparing them.
+    enough : bool, default=True
+        Refuse fewer samples than a fit needs.
+    source : RowSource, optional
+        The covariates, opened already.
+    many : bool, default=False
+        Whether there may be several columns of responses.
+    """
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None: one response for every row of A."
+        )
+    source = open_rows(A) if source is None else source
+    # Only the engine asks for standard rows; the paper's steps take them as they are.
+    looking = estimator.whiten == "auto" and estimator.step == "newton" and estimator.batches == 1
+    samples = check_samples(
+        source,
+        open_responses(y),
+        nonfinite=estimator.nonfinite,
+        enough=enough,
+        many=many,
+        field=estimator.field,
+        look=STANDARD.rows if looking else 0,
+    )
+    check_features(estimator, A, source, reset=reset)
+    return samples
+
+
+def check_features(estimator: Any, A: Any, source: RowSource, *, reset: bool) -> None:
+    """Note (or compare) the number and names of the features, read from the frame or else from the opened rows."""
+    validate_data(estimator, A if hasattr(A, "columns") else source, reset=reset, skip_check_array=True)
 
 
 def check_operator_use(estimator: Any, samples: Samples, *, method: str = "fit") -> None:

@@ -1,7 +1,7 @@
 """A fit to very many samples on the workers of a Dask cluster, of which nothing comes here but sums and a pilot.
 
 Rows and responses stay on the workers. Some of them, drawn at random, are brought here and fitted in memory; the rule of that
-fit weighs all the others where they are (:mod:`robustphase.recover.weighed_rows`), and the likelihood of all is climbed with
+fit weighs all the others where they are (:mod:`robustphase.recover.remote_samples`), and the likelihood of all is climbed with
 sums. So neither the memory of this process nor what travels in a pass grows with the number of samples. The answer is that of
 the same samples in memory, which are fitted in the same two steps. What is said of every sample comes back as a Dask array.
 
@@ -21,8 +21,7 @@ from robustphase.likelihood import NoiseModel
 from robustphase.population import distance
 from robustphase.problem import kept
 from robustphase.recover.pilot import fits_in_memory, pilot_rows, stopping
-from robustphase.recover.rule_as_given import PER_SAMPLE, RuleAsGiven
-from robustphase.recover.weighed_rows import Column, WeighedRows
+from robustphase.recover.remote_samples import PER_SAMPLE, Column, RuleAsGiven, WeighedRows
 from robustphase.rows import DaskRows, RowSource
 from robustphase.rows.passes import abs2, project_block
 from robustphase.rows.source import Array, Parts
@@ -115,7 +114,7 @@ def _kept(weighed: WeighedRows, as_given: RuleAsGiven) -> _Kept:
 
     def kernel(block: Array, y: Array, w: Array) -> Parts:
         projections = project_block(block, state.signals)
-        counted = rule.judge(state, y, projections, w).counted
+        counted = rule.weigh(state, y, projections, w).counted
         keep = kept(np.clip(counted * w, 0.0, 1.0))
         return Parts(sums=(np.array([keep.sum(), ((y - abs2(projections)) * keep).sum() * rule.unit]),))
 
@@ -146,10 +145,10 @@ def _attributes(pilot: Any, as_given: RuleAsGiven, those: _Kept, m: int) -> dict
 def _per_sample(source: DaskRows, y: Any, as_given: RuleAsGiven) -> dict[str, Any]:
     """What is said of every sample, computed where the samples are when somebody asks."""
     aligned = y.rechunk((source.array.chunks[0],))
-    judgement = source.array.map_blocks(
-        lambda rows, values: as_given.judgement(rows, values[:, 0]),
+    said = source.array.map_blocks(
+        lambda rows, values: as_given.weigh(rows, values[:, 0]),
         aligned[:, np.newaxis],
         dtype=np.float64,
         chunks=(source.array.chunks[0], (len(PER_SAMPLE),)),
     )
-    return {name: judgement[:, column] for column, name in enumerate(PER_SAMPLE)}
+    return {name: said[:, column] for column, name in enumerate(PER_SAMPLE)}

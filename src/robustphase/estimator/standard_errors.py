@@ -12,7 +12,7 @@ regression (HC2) each squared one is divided by one minus its leverage.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,30 @@ from robustphase.rows.source import Array
 
 #: No sample may count as more than this much of its own prediction.
 HIGHEST_LEVERAGE = 0.5
+
+
+def errors_of_fit(model: Any, source: RowSource, responses: Array) -> Array:
+    """Standard errors of a fitted estimator: two passes over the rows and responses that it was fitted to.
+
+    Rows and responses that cannot be computed with are zero already.
+    """
+    if np.iscomplexobj(model.signal_):
+        raise ValueError(
+            "standard errors are for real data: the phase of a complex signal is arbitrary, so its entries have no "
+            "error of their own. Compare fits to resampled rows after aligning their phases."
+        )
+    if not model._law_fitted:
+        raise ValueError("standard errors need a fit with polish=True that was not followed by partial_fit.")
+    if responses.size != model.weights_.size:
+        raise ValueError(
+            f"standard errors need the data of the fit, {model.weights_.size} samples, got {responses.size}."
+        )
+    if model._scores is not None and model._slopes is not None:
+        return weighted_sandwich(source, model.signal_, model._scores, model._slopes)
+    fitted = FittedModel(model.signal_, model.residual_centre_, model.noise_model_)
+    # Those of a fit on workers come here now.
+    clean, weights = np.asarray(model._probabilities), np.asarray(model.residual_weights_)
+    return sandwich(source, responses, clean, weights, fitted)
 
 
 class FittedModel(NamedTuple):

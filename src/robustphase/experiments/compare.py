@@ -21,8 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from robustphase import simulate
 from robustphase.experiments.comparison import Comparison
-from robustphase.experiments.methods import Method, find_methods, read_answer
-from robustphase.experiments.oracle import oracle_least_squares
+from robustphase.experiments.methods import Method, find_methods, oracle_least_squares, read_answer
 from robustphase.experiments.parallel import in_processes, worker_count
 from robustphase.experiments.store import Outcome, Run, RunStore, Settings, WorldKey, make_run
 from robustphase.population import distance

@@ -5,7 +5,7 @@ a few worlds, the same for every attack, so that differences are those of the at
 search: attacks known to have hurt somebody, and a spread of random ones. From the best of these, several evolution strategies
 (`evolution`) climb, one after the other. What they find is then run in fresh worlds: the largest of many noisy means flatters.
 
-All is a function of the seed and of the errors that were measured, and these are stored as they come (`attack_store`). So an
+All is a function of the seed and of the errors that were measured, and these are stored as they come (`attack_report`). So an
 interrupted search, called again, goes through the same steps, reads what it knows, and goes on.
 """
 
@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 from scipy.stats import qmc
 from sklearn.base import clone
 
-from robustphase.experiments.attack_report import RedTeamResult, RedTeamSettings, found_attacks
-from robustphase.experiments.attack_store import Trial, TrialStore
+from robustphase.experiments.attack_report import RedTeamResult, RedTeamSettings, Trial, TrialStore, found_attacks
 from robustphase.experiments.evolution import EvolutionStrategy, Points, rounded
 from robustphase.experiments.methods import read_answer
 from robustphase.experiments.parallel import in_processes, worker_count

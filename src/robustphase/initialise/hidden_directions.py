@@ -76,16 +76,8 @@ def hidden_directions(
 
     Parameters
     ----------
-    source : RowSource
-        The covariates.
-    responses : ndarray of shape (m,)
-        ``y``.
-    weights : ndarray of shape (m,)
-        Weights of the covariates.
-    paired : bool, default=False
-        The rows are real and the signal is complex: complex unit vectors are wanted.
-    seed : int, default=0
-        For the first guesses.
+    source, responses, weights, paired, seed
+        As in :func:`~robustphase.initialise.block_davidson.candidate_directions`.
     """
     binned, n = rank_bins(responses, weights), source.shape[1]
     space, weightings = Space(source, binned, weights), smooth_weightings(binned)

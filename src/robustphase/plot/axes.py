@@ -1,17 +1,99 @@
-"""What all plots share: axes, legends, and points that are not too many."""
+"""What all plots share: one colour and mark for every kind of thing, axes, legends, and points that are not too many.
+
+In every picture a kind of thing has the same colour and shape, so that neither alone has to be told. Where an eye could not tell
+marks apart there are fewer of them, the same ones on every run.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robustphase.plot.downsampling import MOST, budgets, chosen_points
-from robustphase.plot.palette import GRID, INK, MARKS, MUTED
 from robustphase.rows.io.limits import require
+
+
+class Mark(NamedTuple):
+    """How a kind of thing is drawn."""
+
+    colour: str
+    marker: str
+
+
+INK, MUTED, GRID = "#19212b", "#566170", "#dfe4ea"
+
+#: What there is to see. The causes of rejection are those of ``samples.CAUSES``.
+MARKS = {
+    "kept": Mark("#0a6c89", "o"),
+    "residual": Mark("#b3470f", "x"),
+    "norm": Mark("#7a4aa5", "^"),
+    "direction": Mark("#a8324a", "s"),
+    "nonfinite": Mark("#7d6310", "+"),
+    "truth": Mark("#3c7a34", "D"),
+    "start": Mark("#626b76", "v"),
+    "model": Mark("#3757b5", "*"),
+}
+#: Where the cause of a rejection is not known, it has the most frequent one's mark.
+MARKS["rejected"] = MARKS["residual"]
+#: The answer is made of what was kept.
+MARKS["recovered"] = MARKS["kept"]
+
+#: Colour maps of pictures, phases and numbers with a sign; that of phases is cyclic and leaves the brightness to the modulus.
+GREY, CYCLIC, SIGNED = "gray", "hsv", "RdBu_r"
+
+
+#: Most marks drawn in one chart.
+MOST = 3000
+_SEED = 20260101
+
+
+def chosen_points(count: int, most: int) -> NDArray[np.intp]:
+    """Indices of at most ``most`` of ``count`` points, a random choice with a fixed seed, in order."""
+    if count <= most:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(_SEED).choice(count, max(most, 1), replace=False))
+
+
+def chosen_vertices(y: NDArray[np.float64], most: int) -> NDArray[np.intp]:
+    """Indices of at most ``most`` vertices of a line that keep its peaks: the extremes of consecutive stretches.
+
+    Points that are not finite, which are gaps of the line, are kept only where a stretch holds nothing else.
+    """
+    if y.size <= most:
+        return np.arange(y.size)
+    stretches = np.array_split(np.arange(y.size), max(most // 4, 1))
+    kept: list[int] = []
+    for stretch in stretches:
+        finite = stretch[np.isfinite(y[stretch])]
+        inner = (
+            [int(stretch[0])]
+            if finite.size == 0
+            else [int(finite[np.argmin(y[finite])]), int(finite[np.argmax(y[finite])])]
+        )
+        kept.extend((int(stretch[0]), *inner, int(stretch[-1])))
+    return np.unique(np.array(kept, np.intp))
+
+
+def budgets(counts: list[int], most: int = MOST) -> list[int]:
+    """Shares of ``most`` for several sets of marks: small sets stay whole, the large ones share what is left.
+
+    Parameters
+    ----------
+    counts : list of int
+        Sizes of the sets.
+    most : int
+        Marks in all.
+    """
+    shares = [0] * len(counts)
+    left, waiting = most, sorted(range(len(counts)), key=lambda i: counts[i])
+    for position, i in enumerate(waiting):
+        shares[i] = min(counts[i], left // (len(waiting) - position))
+        left -= shares[i]
+    return shares
+
 
 Array = NDArray[Any]
 #: Larger values cannot be drawn: axes compute with their squares.

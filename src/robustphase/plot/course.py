@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robustphase.plot.axes import Axes, axes_or_new, drawable, legend, logarithmic, plain, scatter
-from robustphase.plot.palette import INK, MARKS, MUTED
+from robustphase.plot.axes import INK, MARKS, MUTED, Axes, axes_or_new, drawable, legend, logarithmic, plain, scatter
 from robustphase.plot.samples import THRESHOLD, fitted, is_many, one_signal, optional
 from robustphase.population import distance
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robustphase.plot.axes import Axes, axes_or_new, colour_bar, legend, picture, scatter
-from robustphase.plot.palette import INK, MARKS, SIGNED
+from robustphase.plot.axes import INK, MARKS, SIGNED, Axes, axes_or_new, colour_bar, legend, picture, scatter
 from robustphase.plot.samples import CAUSES, THRESHOLD, Samples, fitted, one_signal, samples_of
 
 Array = NDArray[Any]

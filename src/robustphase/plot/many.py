@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robustphase.plot.axes import Axes, axes_or_new, colour_bar, drawable, legend, logarithmic, picture, scatter
-from robustphase.plot.palette import MARKS
+from robustphase.plot.axes import MARKS, Axes, axes_or_new, colour_bar, drawable, legend, logarithmic, picture, scatter
 from robustphase.plot.samples import THRESHOLD, fitted, is_many, optional
 
 Array = NDArray[Any]

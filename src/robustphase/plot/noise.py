@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robustphase.plot.axes import Axes, axes_or_new, legend, logarithmic, scatter
+from robustphase.plot.axes import MARKS, Axes, axes_or_new, legend, logarithmic, scatter
 from robustphase.plot.detector import reach_of
-from robustphase.plot.palette import MARKS
 from robustphase.plot.samples import fitted, noise_of, one_signal, samples_of
 
 Array = NDArray[Any]

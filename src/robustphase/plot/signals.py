@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robustphase.plot.axes import Axes, axes_or_new, colour_bar, legend, picture, scatter
-from robustphase.plot.palette import CYCLIC, GREY, MARKS
+from robustphase.plot.axes import CYCLIC, GREY, MARKS, Axes, axes_or_new, colour_bar, legend, picture, scatter
 from robustphase.plot.samples import fitted, is_many, optional
 from robustphase.population import PairedSignal
 from robustphase.rows.io.limits import require

@@ -70,12 +70,8 @@ def gradient(
 
     Parameters
     ----------
-    w, truth : array_like of shape (n,)
-        The point and the true signal ``x*``.
-    noise_mean : {"zero", "unknown"}, default "zero"
-        Whether the noise mean is known to be zero.
-    background : float, default 0
-        Mean of the noise; profiled out, it changes nothing.
+    w, truth, noise_mean, background
+        As in :func:`risk`.
 
     Returns
     -------

@@ -1,15 +1,24 @@
-r"""Whether other ways to fit would leave an answer: a specification test after every fit.
+r"""Specification tests of answers (Hausman, 1978): whether other fits would leave one, and how far apart chance leaves two.
 
 At a right answer residuals r are independent of the covariates, so *any* bounded function h of them, with any weight of the
 projections s, has the gradient :math:`\sum_j h(r_j)\, w(|s_j|)\, s_j a_j` zero but for chance. The likelihood fit makes one such
 gradient vanish, that of its own influence ψ. Whoever learns how it works rewrites samples so that ψ balances them against the
-clean ones at a wrong signal; but other influences do not balance there. So three others are looked at, at the price of one pass:
-what large residuals ask, the same with strong samples held back, and what small ones ask.
+clean ones at a wrong signal; but other influences do not balance there. So three others are looked at after every fit, at the
+price of one pass: what large residuals ask, the same with strong samples held back, and what small ones ask.
 
 How large chance makes such a gradient follows from the residuals themselves. The answer was fitted, which takes away from
 :math:`h w s` what it has in common with :math:`\psi s`: with κ the ratio of their mean slopes, the gradient is the sum of
 :math:`u_j a_j`, :math:`u_j = h w s - \kappa\, \psi s`, over independent samples, of energy
-:math:`\sum_j |u_j|^2 \lVert a_j\rVert^2` (Hausman, 1978).
+:math:`\sum_j |u_j|^2 \lVert a_j\rVert^2`.
+
+A fit that weighs the gradients :math:`\psi_j s_j a_j` of its samples moves by :math:`\sum_j \psi_j s_j a_j / cH` from where it
+would be without noise, with H the sum of slopes times energies of the projections, and c two for real and one for complex
+signals. The difference of two fits to the same samples is a sum of that kind too, with the difference of their coefficients, and
+so has such an energy.
+
+Which of two is closer to the truth, one that is accurate but perhaps biased, and one that is neither? Squares of biases and of
+what chance does add up: the distance between the two holds the bias of the first and the chance v that the second has on top.
+So the second is closer once the squared distance is beyond 2v (Green and Strawderman, 1991).
 """
 
 from __future__ import annotations
@@ -24,7 +33,7 @@ from robustphase.constants import derived, empirical, numeric
 from robustphase.descend.likelihood_fit import LikelihoodFit
 from robustphase.likelihood import e_step
 from robustphase.likelihood.noise_model import NOISE
-from robustphase.problem import Problem, kept, real_unknowns
+from robustphase.problem import Problem, join_columns, kept, real_unknowns
 from robustphase.rows import OperatorRows, RowSource, adjoint
 from robustphase.rows.passes import abs2, adjoint_block
 from robustphase.rows.source import Array, Parts
@@ -199,3 +208,41 @@ def influence(problem: Problem, fit: LikelihoodFit, residuals: Array, keep: Arra
     slopes = (asked_at(residuals + shift) - asked_at(residuals - shift)) / np.maximum(2 * shift, _TINY)
     own: Array = fit.weights * used * residuals
     return own, np.asarray((slopes * abs2(np.where(keep, fit.projections, 0))).sum(axis=0))
+
+
+class Fitted(NamedTuple):
+    """Fits, and the samples as they were fitted."""
+
+    problem: Problem
+    fit: LikelihoodFit
+
+    def only(self, columns: Array) -> Fitted:
+        """Some of the columns, given as a mask or by their places."""
+        return Fitted(self.problem.only(columns), self.fit.only(columns))
+
+    def joined(self, other: Fitted) -> Fitted:
+        """These fits, then those to the same rows."""
+        names = ("responses", "weights", "density", "levels", "units")
+        both = {name: join_columns(getattr(self.problem, name), getattr(other.problem, name)) for name in names}
+        return Fitted(self.problem._replace(**both), self.fit.joined(other.fit))
+
+
+def chance_apart(one: Fitted, other: Fitted) -> Array:
+    """Squared distances that chance leaves between fits, column by column, shape (k,): one pass."""
+    first, second = one.fit.state.signals, other.fit.state.signals
+    overlap = (first.conj() * second).sum(axis=0)
+    # Signals are known up to a phase; of a pair of conjugates the wrong one would only make chance look larger.
+    phases = np.where(overlap == 0, 1.0, overlap / np.where(overlap == 0, 1.0, np.abs(overlap)))
+    apart = _coefficients(one) - _coefficients(other) / phases
+    _, energies = gradient_and_chance(one.problem.source, apart, abs2(apart))
+    squared: Array = energies if np.iscomplexobj(first) else energies / 4
+    return squared
+
+
+def _coefficients(fitted: Fitted) -> Array:
+    """What every sample adds to the fit, as a multiple of its row, shape (m, k)."""
+    problem, fit = fitted
+    used = np.broadcast_to(problem.weights > 0, fit.residuals.shape)
+    own, slopes = influence(problem, fit, np.where(used, fit.residuals, 0.0), used)
+    moves: Array = own * np.where(used, fit.projections, 0) / np.where(slopes == 0, np.inf, np.abs(slopes))
+    return moves

@@ -32,19 +32,16 @@ from robustphase.likelihood import NoiseModel, classify, compare, initial_model
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
 from robustphase.problem import PROBLEM, Candidates, Grouping, Problem, kept
-from robustphase.recover.chance_apart import Fitted
-from robustphase.recover.contradiction import contradictions
-from robustphase.recover.joined_groups import is_majority, rows_as_groups, with_groups_known
+from robustphase.recover.contradiction import Fitted, contradictions
 from robustphase.recover.law.answers import Detector
 from robustphase.recover.law.under_law import under_law, with_censored, without_censored
 from robustphase.recover.pilot import pilot_samples, recover_all
-from robustphase.recover.recovery import History, Recovery, Run
+from robustphase.recover.recovery import History, Recovery, Run, is_majority, rows_as_groups, said_by, with_groups_known
 from robustphase.recover.sample_rule import Suspects, sample_rule
 from robustphase.recover.second_opinion import Sought, faint, second_opinions
 from robustphase.recover.selection import Selected, finalists, select
 from robustphase.recover.uneven import recover_uneven
 from robustphase.rows import OperatorRows
-from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.threads import allowed_threads, run_in_threads, single_threaded_blas
 from robustphase.rows.watching import tell_found
@@ -249,8 +246,7 @@ def _recover_shared(problem: Problem, run: Run) -> Recovery:
     p = problem.responses.shape[1]
     candidates, first = shared_start(problem, seed=run.seed)
     run.history.note("start", p)
-    floored = problem.floored(comparison_floor(problem.levels))
-    moved = advance(floored, at_rest(floored, candidates), ENGINE.shared_steps).candidates
+    moved = _moved(problem, candidates)
     run.history.note("selection", p)
     found, fit = _fit_with_evidence(problem, moved, candidates.signals, run)
     left = unusual_directions(problem, fit.residuals, most=ENGINE.check_steps, seed=run.seed)
@@ -286,45 +282,43 @@ def _fit_with_evidence(
     heard = (doubts > 1) | dim
     first = fit
     if heard.any():
-        fit = _heard_twice(problem, Fitted(fitted, fit), weights, np.where(heard, doubts, np.nan), run)
+        fit = _heard_twice(problem, Fitted(fitted, fit), weights, _Doubts(doubts, heard), run)
         weights, _ = _classified(problem, fitted, fit)
     units = problem.units
     # Under doubts that nothing better came of, the answer stands; another one is not what the densities were made for.
     sure = units.size == 1 and fit is first and not dim.any() and not problem.groupings
     return Recovery(
-        signals=np.sqrt(units) * fit.state.signals,
+        **said_by(fit, problem, fitted.weights, weights),
         initial_signals=np.sqrt(units) * initial,
-        backgrounds=units * fit.state.backgrounds,
-        weights=weights,
-        contaminations=1 - kept(weights).mean(axis=0),
-        noise=fit.state.noise._replace(scales=units * fit.state.noise.scales),
-        converged=fit.converged,
-        covariate_weights=np.broadcast_to(problem.weights, weights.shape),
-        residual_weights=fit.weights * fitted.weights,
-        probabilities=fit.clean * fitted.weights,
-        predictions=units * abs2(fit.projections),
         shared=(None,) * len(problem.groupings) if fit.shared is None else fit.shared.evidence,
         rule=sample_rule(problem, fitted, fit, counted, suspects) if sure else None,
     ), fit
 
 
-def _heard_twice(problem: Problem, answers: Fitted, weights: Array, doubts: Array, run: Run) -> LikelihoodFit:
-    """The fits, with other answers where doubts are numbers and the samples vote for them."""
-    doubted = ~np.isnan(doubts)
-    search = _broad_candidates if doubted.sum() <= ENGINE.broad_columns else _shared_candidates
+class _Doubts(NamedTuple):
+    """How strongly the answers are contradicted, and which of them are heard again, shape (k,)."""
+
+    strengths: Array
+    heard: Array
+
+
+def _heard_twice(problem: Problem, answers: Fitted, weights: Array, doubts: _Doubts, run: Run) -> LikelihoodFit:
+    """The fits, with other answers where they are heard again and the samples vote for others."""
+    strengths, heard = doubts
+    search = _broad_candidates if heard.sum() <= ENGINE.broad_columns else _shared_candidates
     better, others = second_opinions(
-        problem.only(doubted),
-        answers.only(doubted),
-        weights[:, doubted],
-        doubts[doubted],
+        problem.only(heard),
+        answers.only(heard),
+        weights[:, heard],
+        strengths[heard],
         lambda whole, half: search(whole, half, run),
     )
-    run.history.note("second opinion", int(doubted.sum()), moved=others.moves[-1])
+    run.history.note("second opinion", int(heard.sum()), moved=others.moves[-1])
     if not better.any():
         return answers.fit
     run.history.overruled = True
-    columns = doubted.copy()
-    columns[doubted] = better
+    columns = heard.copy()
+    columns[heard] = better
     return answers.fit.put(columns, others)
 
 
@@ -349,9 +343,14 @@ def _broad_candidates(problem: Problem, half: Problem, run: Run) -> list[Sought]
 def _shared_candidates(problem: Problem, half: Problem, run: Run) -> list[Sought]:
     """One candidate for every signal, from common passes over the half; after these few steps it explains no half yet."""
     candidates, _ = shared_start(half, seed=run.seed)
-    floored = half.floored(comparison_floor(half.levels))
-    moved = advance(floored, at_rest(floored, candidates), ENGINE.shared_steps).candidates
+    moved = _moved(half, candidates)
     return [Sought(moved.only(np.array([k])), np.zeros(1, bool)) for k in range(half.responses.shape[1])]
+
+
+def _moved(problem: Problem, candidates: Candidates) -> Candidates:
+    """Candidates of many signals, one each, after a few steps."""
+    floored = problem.floored(comparison_floor(problem.levels))
+    return advance(floored, at_rest(floored, candidates), ENGINE.shared_steps).candidates
 
 
 def _together(winners: list[Candidates]) -> Candidates:

@@ -18,8 +18,8 @@ import numpy as np
 from robustphase.constants import budget, empirical, numeric
 from robustphase.descend.climb import CLIMB, Free, Stopping
 from robustphase.descend.likelihood_fit import LikelihoodFit, fit_likelihood
-from robustphase.problem import Problem, kept
-from robustphase.recover.recovery import Recovery, Run
+from robustphase.problem import Problem
+from robustphase.recover.recovery import Recovery, Run, said_by
 from robustphase.recover.sample_rule import SampleRule
 from robustphase.rows import MemoryRows, OperatorRows
 from robustphase.rows.passes import abs2
@@ -121,20 +121,7 @@ def _row_weights(source: RowSource, rule: SampleRule) -> Array:
 
 
 def _as_recovery(problem: Problem, fit: LikelihoodFit, rule: SampleRule, pilot: Recovery) -> Recovery:
-    judged = rule.judge(fit.state, problem.responses, fit.projections, problem.weights)
-    weights = np.clip(judged.counted * problem.weights, 0.0, 1.0)
-    unit = rule.unit
-    return replace(
-        pilot,
-        signals=np.sqrt(unit) * fit.state.signals,
-        backgrounds=unit * fit.state.backgrounds,
-        weights=weights,
-        contaminations=1 - kept(weights).mean(axis=0),
-        noise=fit.state.noise._replace(scales=unit * fit.state.noise.scales),
-        converged=fit.converged,
-        covariate_weights=problem.weights,
-        residual_weights=fit.weights * problem.weights,
-        probabilities=fit.clean * problem.weights,
-        predictions=unit * abs2(fit.projections),
-        rule=rule._replace(state=fit.state),
-    )
+    weighed = rule.weigh(fit.state, problem.responses, fit.projections, problem.weights)
+    weights = np.clip(weighed.counted * problem.weights, 0.0, 1.0)
+    said = said_by(fit, problem, problem.weights, weights)
+    return replace(pilot, **said, rule=rule._replace(state=fit.state))

@@ -1,4 +1,8 @@
-"""What the engine returns: the answers with their evidence, one column for each signal, and a history of the stages."""
+"""What the engine returns: the answers with their evidence, a history of the stages, and how answers are put together.
+
+Behind several signals each row is a group of its responses, and groups of rows are the same for all: what some signals say of
+them is told to the others.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from robustphase.descend.likelihood_fit import LikelihoodFit
 from robustphase.likelihood import GroupEvidence, NoiseModel
 from robustphase.likelihood.laws import CurvedNoise
-from robustphase.problem import put_columns
-from robustphase.recover.joined_groups import is_majority, joined_evidence
+from robustphase.problem import KEPT, Grouping, Problem, kept, put_columns
 from robustphase.recover.sample_rule import SampleRule
+from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.watching import tell_finished
 from robustphase.validation import Samples
+
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 class Stage(NamedTuple):
@@ -137,6 +144,35 @@ _PER_SIGNAL = tuple(
 )
 
 
+def said_by(fit: LikelihoodFit, problem: Problem, fitted: Array, weights: Array) -> dict[str, Any]:
+    """What a likelihood fit says, in the units of the responses, under the names of a :class:`Recovery`.
+
+    Parameters
+    ----------
+    fit : LikelihoodFit
+        The fit.
+    problem : Problem
+        The samples, with the weights of their covariates.
+    fitted : ndarray of shape (m, k)
+        These, as they were in the fit.
+    weights : ndarray of shape (m, k)
+        Weights of the samples, with the bad ones counted.
+    """
+    units, state = problem.units, fit.state
+    return {
+        "signals": np.sqrt(units) * state.signals,
+        "backgrounds": units * state.backgrounds,
+        "weights": weights,
+        "contaminations": 1 - kept(weights).mean(axis=0),
+        "noise": state.noise._replace(scales=units * state.noise.scales),
+        "converged": fit.converged,
+        "covariate_weights": np.broadcast_to(problem.weights, weights.shape),
+        "residual_weights": fit.weights * fitted,
+        "probabilities": fit.clean * fitted,
+        "predictions": units * abs2(fit.projections),
+    }
+
+
 class History:
     """Collects the stages, and remembers whether a second opinion has overruled an answer."""
 
@@ -166,3 +202,45 @@ class Run(NamedTuple):
     seed: int
     #: What the rows were divided by.
     size: float = 1.0
+
+
+def rows_as_groups(problem: Problem) -> tuple[Grouping, ...]:
+    """Behind several signals each row is a group of its responses."""
+    m, p = problem.responses.shape
+    return (Grouping(np.arange(m), m),) if p > 1 else ()
+
+
+def is_majority(columns: Array) -> bool:
+    """Whether most signals are among them."""
+    return bool(2 * columns.sum() > columns.size)
+
+
+def with_groups_known(problem: Problem, evidence: tuple[GroupEvidence | None, ...]) -> Problem:
+    """The problem of some of the signals, with what all of them say of the groups."""
+    weights = problem.weights
+    for (codes, _), one in zip(problem.groupings, evidence, strict=True):
+        weights = weights if one is None or not one.found else weights * one.used[codes, np.newaxis]
+    return problem._replace(weights=weights)
+
+
+def joined_evidence(one: GroupEvidence | None, other: GroupEvidence | None) -> GroupEvidence | None:
+    """What two sets of signals say of the same groups: independent evidence."""
+    if one is None or other is None:
+        return one if other is None else other
+    if one.found != other.found:
+        return one if one.found else other
+    # Odds of being bad multiply, and the share of bad groups that is in both of them counts once.
+    logits = [np.log(np.maximum(1 - w, _TINY)) - np.log(np.maximum(w, _TINY)) for w in (one.weights, other.weights)]
+    prior = float(np.median(logits[0] - one.log_odds))
+    weights = 1 / (1 + np.exp(np.clip(logits[0] + logits[1] - prior, -700, 700)))
+    sizes = one.sizes + other.sizes
+    shares = one.sizes / np.maximum(sizes, 1)
+    return GroupEvidence(
+        # Groups that were not found to be bad are not flagged.
+        weights if one.found else np.maximum(weights, KEPT),
+        one.log_odds + other.log_odds,
+        np.exp(shares * np.log(one.widths) + (1 - shares) * np.log(other.widths)),
+        shares * one.bad_shares + (1 - shares) * other.bad_shares,
+        sizes,
+        one.found,
+    )

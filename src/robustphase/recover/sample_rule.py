@@ -28,7 +28,7 @@ class Suspects(NamedTuple):
     ranges: Array
 
 
-class Judgement(NamedTuple):
+class Weighed(NamedTuple):
     """What is said of samples, each of shape (b, 1) and without the weights of the covariates.
 
     Attributes
@@ -106,13 +106,13 @@ class SampleRule(NamedTuple):
         density: Array = np.maximum(bad, DENSITY.floor)
         return density
 
-    def judge(self, state: State, responses: Array, projections: Array, weights: Array) -> Judgement:
+    def weigh(self, state: State, responses: Array, projections: Array, weights: Array) -> Weighed:
         """What is said of samples (b, 1) at a state, given their projections and the weights of their covariates."""
         residuals, spreads = state.residuals_and_spreads(responses, projections)
         density = np.maximum(self.responses.at(responses), DENSITY.low_floor)
         counted = e_step(residuals, spreads, density, weights, self.counted).clean
         seen = e_step(residuals, spreads, self.bad_density(responses), weights, state.noise)
-        return Judgement(counted, seen.clean, seen.weights)
+        return Weighed(counted, seen.clean, seen.weights)
 
 
 def sample_rule(

@@ -12,26 +12,14 @@ pass for wider noise; once as they are, and once with weights that fall off with
 not outweigh many ordinary ones (Mallows' estimator). What explains the worse half best stands as it was found, too: where bad
 responses overshoot, every fit to all samples follows them.
 
-Among these and the answer the samples vote: each for the signal that is closer to its response, so that nobody has more
-influence than the number of samples he holds. Were a signal the truth, its residuals would be noise, independent of the
-covariates, which says how many votes it should get against each other one; whoever rewrites a share ε of the samples takes ε of
-them at most. So a signal is *refuted* if it gets fewer, and the winner is the one with the largest margin against its worst
-opponent: Yatracos' (1985) estimate of least distance, with the tests of Scheffé. Where margins tie, the shorter best half of
-residuals decides (Martin, Yohai and Zamar, 1989). Fits that have not settled vote against others but are not elected: halfway
-between two signals nobody is contradicted much.
-
-Who holds a share of the samples can bring two signals to a tie, the farther apart, the shorter the second one is and the more
-it leaves to noise. So of those that are not refuted only the *clear* ones stand, with about as much power over the noise that
-they leave as the clearest has. The truth then loses ties with longer signals, which are near it, and wins those with shorter
-ones, which need not be. For the same reason a *faint* answer, with less power than noise, is heard again even where nothing
-contradicts it, and none but a clearer one takes its place.
+Among these and the answer the samples vote (:mod:`robustphase.recover.election`). A *faint* answer, with less power than noise,
+is heard again even where nothing contradicts it, and none but a clearer one takes its place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -45,8 +33,8 @@ from robustphase.likelihood import e_step, initial_model
 from robustphase.likelihood.noise_model import NOISE
 from robustphase.population import distance
 from robustphase.problem import Candidates, Problem, kept, real_unknowns, select_columns
-from robustphase.recover.chance_apart import Fitted, chance_apart
-from robustphase.recover.contradiction import CONTRADICTION, shortest_half
+from robustphase.recover.contradiction import CONTRADICTION, Fitted, chance_apart, shortest_half
+from robustphase.recover.election import Rules, elected
 from robustphase.rows import OperatorRows, project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
@@ -74,7 +62,6 @@ class OpinionOptions:
         "lead, in standard errors of a vote and roots of the real unknowns, that a tight fit to these very samples has "
         "without being closer",
     )
-    clear: float = empirical(1.5, "times as much power over noise make a signal clearer")
     sure: float = derived(
         2.0,
         "contradictions that many times as strong as the least one are no chance, and the answer has no lead in the vote",
@@ -83,7 +70,6 @@ class OpinionOptions:
         10.0,
         "times as many equal responses as is usual make a value that no noise has: levels of a camera differ by less",
     )
-    tied: float = derived(1.0, "standard errors of a vote within which it decides nothing")
     same: float = derived(
         2.0,
         "times the squared distance that chance leaves between two fits, up to which another signal is the answer again: beyond, "
@@ -181,9 +167,12 @@ def second_opinions(
             np.column_stack((fit.residuals[:, k], others.fit.residuals[:, own])),
             np.append(powers(signals[:, [k]]), powers(others.fit.state.signals[:, own])),
             np.broadcast_to(problem.weights, fit.residuals.shape)[:, k] > 0,
-            Rules(float(np.broadcast_to(problem.levels, doubts.shape)[k]), _lead(doubts[k], real_unknowns(signals))),
-            # Beside a faint answer a signal on its way is better than none.
-            np.append(True, others.fit.converged[own] | ~tight[own]) | (doubts[k] <= 1),
+            Rules(
+                float(np.broadcast_to(problem.levels, doubts.shape)[k]),
+                _lead(doubts[k], real_unknowns(signals)),
+                # Beside a faint answer a signal on its way is better than none.
+                np.append(True, others.fit.converged[own] | ~tight[own]) | (doubts[k] <= 1),
+            ),
         )
         chosen[k] = own[place] if place >= 0 else -1
     better = chosen >= 0
@@ -266,85 +255,6 @@ def _lead(doubt: float, unknowns: int) -> float:
     return 0.0 if doubt > OPINION.sure else OPINION.optimism * float(np.sqrt(unknowns))
 
 
-class Rules(NamedTuple):
-    """What an election goes by.
-
-    Attributes
-    ----------
-    level : float
-        Share of the samples that may be bad.
-    lead : float
-        Standard errors of the vote by which another must beat the answer: what it would lead by without being closer.
-    """
-
-    level: float
-    lead: float
-
-
-def elected(residuals: Array, power: Array, used: Array, rules: Rules, settled: Array | None = None) -> int:
-    """Which of the other signals the samples elect instead of the answer, or -1 for none.
-
-    Whoever is still on the way from one signal to another is a compromise that nobody contradicts much, and right for nobody: it
-    may refute others but is not elected.
-
-    Parameters
-    ----------
-    residuals : ndarray of shape (m, l)
-        Residuals of the answer, and of the others.
-    power : ndarray of shape (l,)
-        Squared norms of the signals.
-    used : ndarray of bool, shape (m,)
-        The samples that vote.
-    rules : Rules
-        What the election goes by.
-    settled : ndarray of bool, shape (l,), optional
-        Which signals have settled; None for all.
-    """
-    seen, voters = residuals[used], max(int(used.sum()), 1)
-    # Around their medians: what a fit takes for the background depends on how it treats the tails of skewed noise.
-    sizes = np.abs(seen - np.median(seen, axis=0))
-    closer = np.stack([(one[:, np.newaxis] < sizes).mean(axis=0) for one in sizes.T])
-    shares = (1 + closer - closer.T) / 2
-    # The others were made for such a vote, and the answer was not.
-    shares[0, 1:] += rules.lead / (2 * np.sqrt(voters))
-    chance = OPINION.tied / (2 * np.sqrt(voters))
-    halves = np.array([shortest_half(column)[1] for column in seen.T])
-    margins = (shares - expected_shares(seen)).min(axis=1) + rules.level
-    if settled is not None:
-        margins = np.where(settled, margins, -np.inf)
-    standing = margins >= min(float(margins.max()), 0.0) - chance
-    clarity = power / np.maximum(halves, _TINY)
-    standing &= OPINION.clear * clarity >= clarity[standing].max()
-    margins = np.where(standing, margins, -np.inf)
-    if margins[0] >= margins.max():
-        return -1
-    # Who is within chance of the winner counts as elected too, and explains its best half most closely.
-    tied = margins >= margins.max() - chance
-    return int(np.argmin(np.where(tied[1:], halves[1:], np.inf)))
-
-
-def expected_shares(residuals: Array) -> Array:
-    """Share of the votes that each signal should get against each other one if it were the truth, shape (l, l).
-
-    Its residuals would then be noise, independent of how far the two predictions are apart, and the vote would be theirs that
-    are on its side of the middle between the two.
-
-    Parameters
-    ----------
-    residuals : ndarray of shape (m, l)
-        Residuals of the signals.
-    """
-    m, count = residuals.shape
-    noise = residuals - np.median(residuals, axis=0)
-    ordered = np.sort(noise, axis=0)
-    expected = np.full((count, count), 0.5)
-    for own, other in permutations(range(count), 2):
-        apart = noise[:, other] - noise[:, own]
-        below = np.searchsorted(ordered[:, own], -apart / 2) / m
-        expected[own, other] = np.where(apart > 0, 1 - below, below).mean()
-    return expected
-
-
 def best_half(problem: Problem, residuals: Array) -> Array:
     """Half the length of the shortest interval that holds half of the residuals of each column, shape (k,)."""
     used = np.broadcast_to(problem.weights > 0, residuals.shape)
@@ -386,11 +296,10 @@ def held_as_found(problem: Problem, signals: Array, backgrounds: Array) -> Fitte
     They do not count as converged: no fit to all samples has ended there.
     """
     projections = project(problem.source, signals)
-    energy = abs2(projections)
-    residuals = problem.responses - energy - backgrounds
-    scales = np.maximum(best_half(problem, residuals) / CONTRADICTION.normal, _TINY)
+    scales = best_half(problem, problem.responses - abs2(projections) - backgrounds) / CONTRADICTION.normal
+    scales = np.maximum(scales, _TINY)
     state = State(signals, backgrounds, initial_model(scales, problem.levels), _SMALL * scales**2)
-    spreads = energy * state.spreads / np.maximum(powers(signals), _TINY)
+    residuals, spreads = state.residuals_and_spreads(problem.responses, projections)
     held = problem.floored(OPINION.floor)
     seen = e_step(residuals, spreads, held.density, held.weights, state.noise)
     count = scales.size

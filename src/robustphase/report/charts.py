@@ -16,9 +16,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from robustphase.plot.axes import Axes, axes_or_new, drawable, legend, logarithmic, plain
-from robustphase.plot.downsampling import MOST, budgets, chosen_points, chosen_vertices
-from robustphase.plot.palette import INK, MARKS
+from robustphase.plot.axes import (
+    INK,
+    MARKS,
+    MOST,
+    Axes,
+    axes_or_new,
+    budgets,
+    chosen_points,
+    chosen_vertices,
+    drawable,
+    legend,
+    logarithmic,
+    plain,
+)
 from robustphase.report.figures import inline_svg
 
 Array = NDArray[Any]
@@ -112,35 +123,10 @@ def line_chart(
     return inline_svg(draw, title, _summary(parts, x_label, y_label, notes), size=(width, height))
 
 
-def scatter_chart(
-    series: Sequence[Series],
-    *,
-    title: str,
-    x_label: str,
-    y_label: str,
-    log_x: bool = False,
-    log_y: bool = False,
-    x_range: Range | None = None,
-    y_range: Range | None = None,
-    note: str | None = None,
-    width: float = 640,
-    height: float = 360,
-) -> str:
-    """Points; a chart of lines whose series are drawn as points unless they ask for both. Parameters as in `line_chart`."""
+def scatter_chart(series: Sequence[Series], **options: Any) -> str:
+    """Points; a chart of lines whose series are drawn as points unless they ask for both. Options as in `line_chart`."""
     as_points = [s if s.style == "both" else Series(s.name, s.x, s.y, s.low, s.high, "points") for s in series]
-    return line_chart(
-        as_points,
-        title=title,
-        x_label=x_label,
-        y_label=y_label,
-        log_x=log_x,
-        log_y=log_y,
-        x_range=x_range,
-        y_range=y_range,
-        note=note,
-        width=width,
-        height=height,
-    )
+    return line_chart(as_points, **options)
 
 
 def histogram_chart(

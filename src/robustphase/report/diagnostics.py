@@ -19,10 +19,13 @@ from robustphase.report.collecting import (
     check_columns,
     data_fingerprint,
     facts_of,
+    fitted_noise,
+    is_rounding,
     require_fitted,
+    row_figures,
+    standard_errors_of,
 )
 from robustphase.report.model_checks import CheckRecord, check_records, failed_checks
-from robustphase.report.one_signal import fitted_noise, is_rounding, row_figures, standard_errors_of
 
 Array = NDArray[Any]
 

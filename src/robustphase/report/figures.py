@@ -15,8 +15,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
-from robustphase.plot.axes import UNWRITABLE
-from robustphase.plot.palette import GRID, INK, MARKS, MUTED
+from robustphase.plot.axes import GRID, INK, MARKS, MUTED, UNWRITABLE
 from robustphase.rows.io.limits import require
 
 Axes = Any

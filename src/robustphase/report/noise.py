@@ -10,14 +10,12 @@ from scipy.special import stdtrit
 
 from robustphase import plot
 from robustphase.estimator import NoiseModel
-from robustphase.plot.axes import axes_or_new, legend, scatter
+from robustphase.plot.axes import MARKS, axes_or_new, legend, scatter
 from robustphase.plot.noise import LEAST_WEIGHT
-from robustphase.plot.palette import MARKS
-from robustphase.report.blocks import Drawing, Section, fact
+from robustphase.report.blocks import Drawing, Section, fact, percent, short_number
 from robustphase.report.diagnostics import FitDiagnostics
 from robustphase.report.figures import inline_svg
 from robustphase.report.rejection_causes import deviation
-from robustphase.report.words import percent, short_number
 
 #: Points drawn at either end of a chart of quantiles, and between.
 TAIL, MIDDLE = 300, 700

@@ -1,25 +1,24 @@
 """Signals made visible: turned to a common sign (phase), as pictures on a common grey scale or as lines.
 
 Phaseless data cannot tell a signal from its negative, so every signal is turned towards the truth where that is known, and
-otherwise so that its entries are positive in sum.
+otherwise so that its entries are positive in sum. Answers of other methods to the same data stand beside
+it, as pictures and as a table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robustphase import plot
-from robustphase.plot.axes import axes_or_new, legend, scatter
-from robustphase.plot.palette import INK
+from robustphase.plot.axes import INK, axes_or_new, legend, scatter
 from robustphase.plot.signals import BAND, draw_picture, turned, value_range
-from robustphase.report.blocks import Drawing, Section
+from robustphase.report.blocks import Cell, Drawing, Row, Section, Table, cell, percent, seconds_text, short_number
 from robustphase.report.diagnostics import FitDiagnostics
 from robustphase.report.figures import SIDE, inline_svg
-from robustphase.report.words import short_number
 
 Array = NDArray[Any]
 
@@ -144,3 +143,57 @@ def _against(diagnostics: FitDiagnostics, part: Callable[[Array], Array], said: 
 
     title = f"Recovered entries against the {name}{said}"
     return Drawing(title, inline_svg(draw, title, f"{x.size} entries"))
+
+
+#: What is known of a method; all but the first are optional.
+KEYS = ("method", "relative_error", "seconds", "verdict", "signal", "highlight")
+
+
+def comparison_section(diagnostics: FitDiagnostics, comparisons: Sequence[Mapping[str, Any]]) -> Section:
+    """The methods in the order given.
+
+    Parameters
+    ----------
+    diagnostics : FitDiagnostics
+        Of the report.
+    comparisons : sequence of mapping
+        One per method, with the keys of `KEYS`.
+    """
+    _check(comparisons)
+    pictures = [(str(row["method"]), row.get("signal"), _said(row)) for row in comparisons]
+    if diagnostics.truth is not None:
+        pictures.insert(0, ("truth", diagnostics.truth, "what there is to find"))
+    lines = [
+        Row(
+            str(row["method"]),
+            [
+                cell("relative_error", row.get("relative_error"), _error(row)),
+                cell("seconds", row.get("seconds"), seconds_text(row.get("seconds"))),
+                Cell(str(row.get("verdict", "")), words=True),
+            ],
+            ("method", str(row["method"])),
+            bool(row.get("highlight")),
+        )
+        for row in comparisons
+    ]
+    head = ("method", "relative error", "time", "verdict")
+    caption = "The same data for every method; the error is the distance to the truth, relative to its norm."
+    table = Table("comparison", caption, head, (3,), lines)
+    return Section("Beside other methods", comparison_drawings(diagnostics, pictures), "pictures small", table=table)
+
+
+def _check(comparisons: Sequence[Mapping[str, Any]]) -> None:
+    for position, row in enumerate(comparisons):
+        unknown = sorted(set(row) - set(KEYS))
+        if unknown or "method" not in row:
+            wrong = f"unknown keys: {', '.join(unknown)}" if unknown else "no method"
+            raise ValueError(f"comparisons[{position}] has {wrong}. Known keys are {', '.join(KEYS)}.")
+
+
+def _error(row: Mapping[str, Any]) -> str:
+    error = row.get("relative_error")
+    return "–" if error is None else percent(float(error))
+
+
+def _said(row: Mapping[str, Any]) -> str:
+    return "" if row.get("relative_error") is None else f"error {_error(row)}"

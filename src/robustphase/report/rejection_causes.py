@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import hypergeom
 
+from robustphase.plot.axes import budgets
 from robustphase.plot.detector import stretch_edges
-from robustphase.plot.downsampling import budgets
 from robustphase.plot.samples import CAUSES, cause_codes, samples_of
 from robustphase.report.diagnostics import FitDiagnostics
 

@@ -9,12 +9,11 @@ import numpy as np
 
 from robustphase import plot
 from robustphase.plot.samples import THRESHOLD
-from robustphase.report.blocks import Cell, Drawing, Row, Section, Table, cell
+from robustphase.report.blocks import Cell, Drawing, Row, Section, Table, cell, short_number
 from robustphase.report.diagnostics import FitDiagnostics
 from robustphase.report.figures import inline_svg
 from robustphase.report.many import ManyDiagnostics
 from robustphase.report.rejection_causes import MEANING, counts, worst_samples
-from robustphase.report.words import short_number
 
 #: Groups that are listed: the bad ones that look worst, and so many of the others.
 LISTED_GROUPS, LISTED_OTHERS = 20, 3

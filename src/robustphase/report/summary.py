@@ -10,12 +10,23 @@ from numpy.typing import NDArray
 
 from robustphase import plot
 from robustphase.plot.many import FIGURES, figure_of
-from robustphase.report.blocks import Cell, Drawing, Row, Section, Table, Tile, cell, fact
+from robustphase.report.blocks import (
+    Cell,
+    Drawing,
+    Row,
+    Section,
+    Table,
+    Tile,
+    cell,
+    fact,
+    percent,
+    seconds_text,
+    short_number,
+)
 from robustphase.report.diagnostics import FitDiagnostics
 from robustphase.report.figures import inline_svg
 from robustphase.report.many import ManyDiagnostics
 from robustphase.report.verdict import Check
-from robustphase.report.words import percent, seconds_text, short_number
 
 Array = NDArray[Any]
 

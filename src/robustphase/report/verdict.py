@@ -6,11 +6,22 @@ from typing import NamedTuple
 
 from robustphase import plot
 from robustphase.plot.course import errors_of
-from robustphase.report.blocks import Cell, Drawing, Row, Section, Table, Tile, cell, fact
+from robustphase.report.blocks import (
+    Cell,
+    Drawing,
+    Row,
+    Section,
+    Table,
+    Tile,
+    cell,
+    fact,
+    percent,
+    seconds_text,
+    short_number,
+)
 from robustphase.report.diagnostics import FitDiagnostics
 from robustphase.report.figures import WIDTH, inline_svg
 from robustphase.report.rejection_causes import crowded_stretches
-from robustphase.report.words import percent, seconds_text, short_number
 
 #: More rejected than stated by this much is worth a look: clean samples with large noise are rejected as well.
 CLEARLY_MORE = 0.03

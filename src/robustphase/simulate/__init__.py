@@ -29,12 +29,10 @@ from robustphase.simulate.designs import (
     signs,
 )
 from robustphase.simulate.detectors import count_photons, make_camera, make_counts, read_camera
-from robustphase.simulate.diffraction import CodedDiffraction
+from robustphase.simulate.diffraction import CodedDiffraction, Ptychography
 from robustphase.simulate.noises import NOISES, Noise, draw_noise, lognormal, mixture, pareto, student
-from robustphase.simulate.oracle import Batch, SampleOracle
-from robustphase.simulate.ptychography import Ptychography
 from robustphase.simulate.signals import image_signal, random_signal, sparse_signal
-from robustphase.simulate.world import World, make_world
+from robustphase.simulate.world import Batch, SampleOracle, World, make_world
 
 __all__ = [
     "ADVERSARIES",

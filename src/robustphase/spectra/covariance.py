@@ -22,8 +22,8 @@ from robustphase.means.filter import filter_points
 from robustphase.means.geometric_median import TINY
 from robustphase.rows import MaskedRows, RowSource, ScaledRows, ShiftedRows, TransformedRows, as_source, rows_at
 from robustphase.rows.source import Array, Parts
-from robustphase.spectra.apart import some_stand_apart
 from robustphase.spectra.bulk import bulk_of, too_many_for_quartiles
+from robustphase.spectra.density import some_stand_apart
 from robustphase.spectra.lean import leaning_direction
 from robustphase.spectra.minmax import OPTIONS as MINMAX
 from robustphase.spectra.minmax import minmax_covariance

@@ -11,8 +11,7 @@ Where each of them shines and where it does not: ``docs/statistics.md``.
 """
 
 from robustphase.statistics.aggregation import aggregate
-from robustphase.statistics.covariance import RobustCovariance
-from robustphase.statistics.envelope import RobustEnvelope
+from robustphase.statistics.covariance import RobustCovariance, RobustEnvelope
 from robustphase.statistics.pca import RobustPCA
 
 __all__ = ["RobustCovariance", "RobustEnvelope", "RobustPCA", "aggregate"]

@@ -29,8 +29,8 @@ import numpy as np
 
 from robustphase.formatting import in_bytes
 from robustphase.rows.blocked import MIN_BYTES_PER_THREAD
-from robustphase.rows.dask.beside import Beside
 from robustphase.rows.dask.partition import (
+    Beside,
     Place,
     called,
     cuts_of,

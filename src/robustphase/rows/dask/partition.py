@@ -6,11 +6,13 @@ places the sums of a pass are the same in every run.
 
 A worker holds its rows as a *shard*: a list of pieces, arrays of consecutive rows, taken as they are where that is
 possible. It is swept like any other source: cache-sized blocks, one thread per stretch. Blocks end where pieces end, so
-that they are views; only pieces too small to be worth a block of their own are copied together.
+that they are views; only pieces too small to be worth a block of their own are copied together. It may hold numbers beside its
+rows, one for every row, that never come here (:class:`Beside`).
 """
 
 from __future__ import annotations
 
+import uuid
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
@@ -20,7 +22,7 @@ import numpy as np
 
 from robustphase.rows.blocked import BLOCK_BYTES, BlockedRows
 from robustphase.rows.dask.serialise import deserialise
-from robustphase.rows.io.limits import DataError, working_dtype
+from robustphase.rows.io.limits import DataError, require, working_dtype
 from robustphase.rows.source import NATIVE_DTYPES, Array, Parts
 
 #: A cut moves to the end of a chunk that is nearer than this share of a worker's rows.
@@ -280,3 +282,34 @@ def sweep_shard(shard: Shard, kernel: bytes, pairing: int, *per_row: Array | Sha
     """
     columns = [values.read(0, values.shape[0])[:, 0] if isinstance(values, Shard) else values for values in per_row]
     return shard.reduce(deserialise(kernel), columns, pairing=pairing)
+
+
+class Beside:
+    """A Dask array with one number for every row of another one; a pass takes it among its per-sample arrays.
+
+    Parameters
+    ----------
+    values : dask.array.Array of shape (m,)
+        The numbers.
+    rows : dask.array.Array of shape (m, n)
+        The rows, whose chunks the numbers follow.
+
+    Attributes
+    ----------
+    array : dask.array.Array of shape (m, 1)
+        The numbers, in double precision.
+    shape : tuple of int
+        ``(m,)``.
+    name : str
+        Under which workers find them.
+    """
+
+    def __init__(self, values: Any, rows: Any) -> None:
+        dask_array = require("dask.array", extra="dask", purpose="fitting a Dask array")
+        if not isinstance(values, dask_array.Array):
+            raise TypeError(f"the numbers beside the rows must be a dask.array.Array, got {type(values).__name__}.")
+        if values.shape != rows.shape[:1]:
+            raise ValueError(f"A has {rows.shape[0]} rows but y has shape {values.shape}; each row needs exactly one.")
+        self.array = values.rechunk((rows.chunks[0],)).astype(np.float64)[:, np.newaxis]
+        self.shape: tuple[int, ...] = values.shape
+        self.name = uuid.uuid4().hex

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from robustphase.rows.dask.beside import Beside
 from robustphase.rows.dask.cluster import Cluster
-from robustphase.rows.dask.partition import Shard, cuts_of, make_shard
+from robustphase.rows.dask.partition import Beside, Shard, cuts_of, make_shard
 from robustphase.rows.io.limits import DataError, check_matrix, check_room, require, working_dtype
 from robustphase.rows.source import Array, Kernel, Parts, RowSource
 

@@ -1,8 +1,13 @@
-"""How typed text becomes a value: a contamination level, a list of them, the shape of a picture, a start."""
+"""What is typed after a command: how text becomes a value, and the options that several commands have.
+
+A value is a contamination level, a list of them, the shape of a picture, a start. Each shared option stands in the group of
+``--help`` that the command gives it.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -10,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 import robustphase as rp
+from robustphase.cli.app import Function, file_option, option
 
 #: Choices of the estimator that have no list in the public API; a test compares them with the library's own.
 STARTS = ("auto", "mean", "covariance", "spectral")
@@ -196,3 +202,62 @@ class Name(ParamType):
         close = get_close_matches(str(value), self._known, n=3)
         hint = f"Did you mean {' or '.join(close)}?" if close else f"Known: {', '.join(self._known)}."
         raise click.BadParameter(f"{value!r} is not known. {hint}", ctx, param)
+
+
+#: A number of things, of which there is at least one.
+COUNT = click.IntRange(min=1)
+
+
+def world_size(group: str, n: int, m: int) -> Callable[[Function], Function]:
+    """``--n`` and ``--m``, the size of the worlds that a command makes."""
+    unknowns = option(group, "--n", "n", type=COUNT, metavar="COUNT", default=n, help="Unknowns.")
+    samples = option(group, "--m", "m", type=COUNT, metavar="COUNT", default=m, help="Samples.")
+    return lambda function: unknowns(samples(function))
+
+
+def world_noise(group: str) -> Callable[[Function], Function]:
+    """``--noise-std`` and ``--noise-mean`` of these worlds."""
+    spread = option(
+        group,
+        "--noise-std",
+        type=click.FloatRange(min=0),
+        metavar="NUMBER",
+        default=0.5,
+        help="Standard deviation of the noise, in units of the signal's squared norm.",
+    )
+    mean = option(
+        group,
+        "--noise-mean",
+        type=float,
+        metavar="NUMBER",
+        default=0.0,
+        help="Background in the same units; if it is not 0, methods that can are told that it is unknown.",
+    )
+    return lambda function: spread(mean(function))
+
+
+def workers(group: str) -> Callable[[Function], Function]:
+    """``--workers``, the processes among which work is divided."""
+    return option(group, "--workers", type=COUNT, metavar="COUNT", help="Processes. Default: one per processor.")
+
+
+def flagged_table(group: str) -> Callable[[Function], Function]:
+    """``--flagged``, a table of the samples that were treated as bad."""
+    return file_option(
+        group,
+        "--flagged",
+        metavar="BAD.csv",
+        help="Write the samples that were treated as bad to a table.",
+    )
+
+
+def shown_shapes(group: str) -> Callable[[Function], Function]:
+    """``--image-shape`` and ``--detector-shape``, in which a report shows signal and samples."""
+    image = option(group, "--image-shape", type=ImageShape(), help="The signal is a picture of this height and width.")
+    detector = option(
+        group,
+        "--detector-shape",
+        type=DetectorShape(),
+        help="The samples of one signal are the readings of a detector of this height and width, or of several frames of it.",
+    )
+    return lambda function: image(detector(function))

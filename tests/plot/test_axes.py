@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robustphase.plot.downsampling import budgets, chosen_points, chosen_vertices
+from robustphase.plot.axes import budgets, chosen_points, chosen_vertices
 
 
 @given(count=st.integers(0, 5000), most=st.integers(1, 3000))

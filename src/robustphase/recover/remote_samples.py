@@ -1,21 +1,68 @@
-"""Rows whose samples are weighed where they are: what is known of single samples is made anew in every pass, and kept nowhere.
+"""Samples that others hold, weighed where they are, block by block: what is said of single samples is kept nowhere here.
 
 The likelihood of all samples is climbed with sums alone (:mod:`robustphase.recover.pilot`). Where the rows are held by others,
-so are the responses, and this source makes weights and densities of both, by the rule of a pilot, while a block is at hand.
+so are the responses, and :class:`WeighedRows` makes weights and densities of both, by the rule of a pilot, while a block is at
+hand. The rule (:mod:`robustphase.recover.sample_rule`) is about standard rows; :class:`RuleAsGiven` makes a block of rows as
+they were given standard, says what the rule says of it, and forgets it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from robustphase.descend.objective import State
+from robustphase.initialise.standardise import Change, changed_rows
 from robustphase.problem import Problem
 from robustphase.recover.pilot import problem_by
 from robustphase.recover.sample_rule import SampleRule
-from robustphase.rows.source import Array, Kernel, Parts, RowSource
+from robustphase.rows import RescaledRows, RowSource
+from robustphase.rows.passes import project_block
+from robustphase.rows.source import Array, Kernel, Parts
+
+#: What is said of every sample, in the order of the columns of :meth:`RuleAsGiven.weigh`.
+PER_SAMPLE = ("weights_", "residual_weights_", "covariate_weights_", "_probabilities")
+
+
+class RuleAsGiven(NamedTuple):
+    """How rows as they were given become standard ones, and the rule that weighs samples behind those.
+
+    Attributes
+    ----------
+    size : float
+        Unit of the rows.
+    changes : tuple of Change
+        What made them standard then, in their order.
+    rule : SampleRule
+        The rule.
+    state : State
+        Signal, background and noise law that samples are weighed by.
+    """
+
+    size: float
+    changes: tuple[Change, ...]
+    rule: SampleRule
+    state: State
+
+    def standard(self, source: RowSource) -> RowSource:
+        """The standard rows."""
+        source = RescaledRows(source, self.size) if self.size != 1 else source
+        for change in self.changes:
+            source = change.rows(source)
+        return source
+
+    def weigh(self, rows: Array, responses: Array) -> Array:
+        """What is said of some samples, shape (b, 4): see :data:`PER_SAMPLE`."""
+        block = changed_rows(rows / self.size, self.changes)
+        scaled = responses.reshape(-1, 1) / self.rule.unit
+        weights = self.rule.row_weights(block)
+        weighed = self.rule.weigh(self.state, scaled, project_block(block, self.state.signals), weights)
+        return np.hstack(
+            (np.clip(weighed.counted * weights, 0.0, 1.0), weighed.squares * weights, weights, weighed.clean * weights)
+        )
 
 
 class Column(Enum):
