@@ -28,6 +28,7 @@ from benchmarks.handling_worlds import HANDLING
 from benchmarks.instrument_worlds import INSTRUMENTS
 from benchmarks.known_worlds import KNOWN
 from benchmarks.laboratory_worlds import LABORATORY
+from benchmarks.newcomer_worlds import NEWCOMERS
 from benchmarks.markdown import table
 from benchmarks.options import call
 from benchmarks.render import publish
@@ -35,7 +36,7 @@ from benchmarks.world_makers import Array
 from robustphase.recover.model import ModelWarning
 
 PAGE = "_generated/wrong_worlds.md"
-WORLDS = KNOWN | FURTHER | LABORATORY | INSTRUMENTS | HANDLING
+WORLDS = KNOWN | FURTHER | LABORATORY | INSTRUMENTS | HANDLING | NEWCOMERS
 SIZES = ((30, 600), (60, 3000))
 #: Errors above it count as failures.
 WRONG = 0.25
