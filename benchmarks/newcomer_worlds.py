@@ -1,7 +1,7 @@
 """Kinds of data that break the model as newcomers of other fields bring them: optics, crystals, antennas, logbooks, statistics.
 
-They were written down before any check had seen them; docs/trust.md says how many were missed at the first contact. Each is scaled
-so that the signal which should be found explains the responses best, as far as one does.
+They were written down before any check had seen them; docs/trust.md says how many were missed at the first contact. Each is
+scaled so that the signal which should be found explains the responses best, as far as one does.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ from benchmarks.handling_worlds import HANDLING
 from benchmarks.instrument_worlds import INSTRUMENTS
 from benchmarks.known_worlds import KNOWN
 from benchmarks.laboratory_worlds import LABORATORY
-from benchmarks.newcomer_worlds import NEWCOMERS
 from benchmarks.markdown import table
+from benchmarks.newcomer_worlds import NEWCOMERS
 from benchmarks.options import call
 from benchmarks.render import publish
 from benchmarks.world_makers import Array
