@@ -82,6 +82,11 @@ WRONG = [
         {"missing_high": 0.4, "follow": 4.0, "flagged_spread": 0.6},
         "direction of the answer only",
     ),
+    (
+        "evenness of the noise",
+        {"missing_high": 0.45, "follow": 1.0, "flagged_spread": 0.6},
+        "direction of the answer only",
+    ),
     ("evenness of the noise", {"growth": 2.0, "rough": 0.25, "neighbours": -0.2}, "direction of the answer only"),
     (
         "rival signal",
@@ -177,7 +182,8 @@ def test_a_curve_or_a_direction_without_evidence_is_chance():
         ({"background": 0.14, "kept": 400, "checked": 400}, 0.1),
         # Bad samples that follow their predictions at one gain, or not at all, or are few; noise that its neighbours do not know.
         ({"missing_high": 0.4, "follow": 4.0, "flagged_spread": 0.3}, 0.1),
-        ({"missing_high": 0.4, "follow": 1.0, "flagged_spread": 0.6}, 0.1),
+        ({"missing_high": 0.35, "follow": 1.0, "flagged_spread": 0.6}, 0.1),
+        ({"missing_high": 0.45, "missing_low": 0.1, "follow": 1.0, "flagged_spread": 0.6}, 0.1),
         ({"missing_high": 0.2, "follow": 4.0, "flagged_spread": 0.6}, 0.1),
         ({"growth": 2.0, "rough": 0.25, "neighbours": -0.09}, 0.1),
         ({"rough": 0.25, "neighbours": -0.2}, 0.1),
