@@ -121,7 +121,9 @@ def find_rival(
         # The median of the better part.
         own = float(np.partition(left, best // 2)[best // 2]) / _NORMAL_HALF
         wide = max(scale, min(own, RIVAL.widest * energy), RIVAL.coarse * energy)
-        return _support(residuals, ahead - predictions, wide, one_sided=one_sided)
+        share, everywhere = _support(residuals, ahead - predictions, wide, one_sided=one_sided)
+        # Samples in the tails of the noise that are not flagged agree with the answer, whatever else explains them.
+        return min(share, count / flagged.size), everywhere
 
     gain = _gain(y, predictions[flagged])
     share, at_gain = support(gain * predictions, one_sided=True)
