@@ -162,7 +162,9 @@ def evenness_check(figures: Figures, told: Told) -> Check:
     rough = figures.rough > CHECKS.rough * (1 - figures.flagged)
     # As many as may be bad need not have been clean.
     more = figures.flagged > (RIVAL_AUTO if isinstance(told.stated, str) else told.stated)
-    proportional = (grows and rough) or (more and _trimmed(figures)) or _follow(figures, told.stated) or _gains_in_turn(figures)
+    proportional = (
+        (grows and rough) or (more and _trimmed(figures)) or _follow(figures, told.stated) or _gains_in_turn(figures)
+    )
     severe = proportional and figures.unexplained > CHECKS.exact
     return Check(
         "evenness of the noise",
@@ -200,8 +202,8 @@ def _follow(figures: Figures, stated: float | str) -> bool:
     """Whether large responses are flagged that follow their predictions all the same, with errors of a large part of themselves.
 
     Bad samples do not follow, or follow at one gain; where every row has a gain of its own, or rows are not quite as told, the
-    error of a response is in proportion to it, and the largest ones are flagged on either side of their predictions. Nor need they
-    follow where there are more of them than may be bad.
+    error of a response is in proportion to it, and the largest ones are flagged on either side of their predictions. Nor need
+    they follow where there are more of them than may be bad.
     """
     return (
         figures.missing_high > CHECKS.follow_missing
