@@ -23,6 +23,7 @@ from robustphase.recover.model import (
     sampling_error,
 )
 from robustphase.recover.model.determinacy import least_curvature, variety
+from robustphase.recover.model.residuals import crowded_counts, ordered
 from robustphase.rows import MemoryRows
 
 RIGHT = Figures(
@@ -79,6 +80,11 @@ WRONG = [
     (
         "evenness of the noise",
         {"missing_high": 0.4, "follow": 4.0, "flagged_spread": 0.6},
+        "direction of the answer only",
+    ),
+    (
+        "evenness of the noise",
+        {"missing_high": 0.45, "follow": 1.0, "flagged_spread": 0.6},
         "direction of the answer only",
     ),
     ("evenness of the noise", {"growth": 2.0, "rough": 0.25, "neighbours": -0.2}, "direction of the answer only"),
@@ -176,7 +182,8 @@ def test_a_curve_or_a_direction_without_evidence_is_chance():
         ({"background": 0.14, "kept": 400, "checked": 400}, 0.1),
         # Bad samples that follow their predictions at one gain, or not at all, or are few; noise that its neighbours do not know.
         ({"missing_high": 0.4, "follow": 4.0, "flagged_spread": 0.3}, 0.1),
-        ({"missing_high": 0.4, "follow": 1.0, "flagged_spread": 0.6}, 0.1),
+        ({"missing_high": 0.35, "follow": 1.0, "flagged_spread": 0.6}, 0.1),
+        ({"missing_high": 0.45, "missing_low": 0.1, "follow": 1.0, "flagged_spread": 0.6}, 0.1),
         ({"missing_high": 0.2, "follow": 4.0, "flagged_spread": 0.6}, 0.1),
         ({"growth": 2.0, "rough": 0.25, "neighbours": -0.09}, 0.1),
         ({"rough": 0.25, "neighbours": -0.2}, 0.1),
@@ -316,6 +323,19 @@ def test_the_power_of_the_responses_is_found(drawn):
     one, _ = figures_at(x, A, np.abs(A @ x) + 0.05 * rng.standard_normal(len(A)))
     assert one.power == pytest.approx(0.5, rel=0.2)
     assert one.power_evidence > CHECKS.evidence
+
+
+def test_counts_are_crowded_where_one_value_has_more_of_them_than_their_law_explains():
+    rng = np.random.default_rng(3)
+    means = rng.standard_normal(3000) ** 2
+    counts = rng.poisson(means).astype(float)
+    everything = np.ones(counts.size, bool)
+    clicks, erased = np.minimum(counts, 1.0), np.where(rng.random(counts.size) < 0.1, 0.0, counts)
+    assert crowded_counts(ordered(counts), everything, means) == 0
+    above = float(np.mean(counts > 1))
+    assert crowded_counts(ordered(clicks), everything, means) == pytest.approx(above, abs=0.03)
+    lost = float(np.mean((erased == 0) & (counts > 0)))
+    assert crowded_counts(ordered(erased), everything, means) == pytest.approx(lost, abs=0.03)
 
 
 def test_equal_responses_count_as_crowded_where_rows_and_rounding_do_not_explain_them(drawn):

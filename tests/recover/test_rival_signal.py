@@ -41,6 +41,19 @@ def test_a_rival_is_found_among_few_samples_wherever_the_first_start_leads():
     assert min(shares) > 0.15
 
 
+def test_a_rival_of_few_samples_per_unknown_shows_its_share_to_within_chance():
+    off = []
+    for seed in range(20):
+        rows, here, there, signal, rng = two_signals(seed, m=600)
+        belongs = rng.random(len(rows)) < 0.4
+        residuals = np.where(belongs, there - here, 0.0) + 0.01 * rng.standard_normal(len(rows))
+        found = find_rival(rows, residuals, here, np.abs(residuals) > 0.03, signal, 0.01)
+        off.append(abs(found.everywhere - belongs.mean()))
+    # The share of some 500 samples is known to 0.02; where kinds of samples disagree, which two in twenty do, the least is told.
+    assert np.median(off) < 0.02
+    assert np.sort(off)[-3] < 0.05
+
+
 def test_an_adversary_that_takes_the_samples_that_tell_most_is_not_everywhere():
     rows, here, there, signal, rng = two_signals(2)
     gap = np.abs(there - here)

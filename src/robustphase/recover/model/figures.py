@@ -22,6 +22,7 @@ from robustphase.recover.model.power import power_of
 from robustphase.recover.model.residuals import (
     clip,
     correlation,
+    crowded_counts,
     crowded_share,
     followed,
     in_order,
@@ -97,7 +98,8 @@ class Figures(NamedTuple):
         Standard deviations of chance by which the answer with another value of one entry explains more samples; sought where the
         rows hold the signal loosely.
     crowded : float
-        Share of the samples with one and the same response, where rows and noise do not explain that.
+        Share of the samples with one and the same response, where rows and noise do not explain that; of counts, how much more
+        than their law explains.
     missing, missing_low, missing_high : float
         Share of the samples with good covariates that are not kept, of all and of the lower and upper third of the predictions.
     growth : float
@@ -273,7 +275,9 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
                 rival=rival.share,
                 rival_everywhere=rival.everywhere,
                 entry=entries[j],
-                crowded=crowded_share(told, g, predictions[:, j], float(scales[j])),
+                crowded=crowded_counts(told, g, predictions[:, j] + fit.centres[j])
+                if fit.counts
+                else crowded_share(told, g, predictions[:, j], float(scales[j])),
                 missing=missing[0],
                 missing_low=missing[1],
                 missing_high=missing[2],

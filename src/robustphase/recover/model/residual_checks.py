@@ -162,7 +162,9 @@ def evenness_check(figures: Figures, told: Told) -> Check:
     rough = figures.rough > CHECKS.rough * (1 - figures.flagged)
     # As many as may be bad need not have been clean.
     more = figures.flagged > (RIVAL_AUTO if isinstance(told.stated, str) else told.stated)
-    proportional = (grows and rough) or (more and _trimmed(figures)) or _follow(figures) or _gains_in_turn(figures)
+    proportional = (
+        (grows and rough) or (more and _trimmed(figures)) or _follow(figures, told.stated) or _gains_in_turn(figures)
+    )
     severe = proportional and figures.unexplained > CHECKS.exact
     return Check(
         "evenness of the noise",
@@ -196,17 +198,30 @@ def _trimmed(figures: Figures) -> bool:
     )
 
 
-def _follow(figures: Figures) -> bool:
+def _follow(figures: Figures, stated: float | str) -> bool:
     """Whether large responses are flagged that follow their predictions all the same, with errors of a large part of themselves.
 
     Bad samples do not follow, or follow at one gain; where every row has a gain of its own, or rows are not quite as told, the
-    error of a response is in proportion to it, and the largest ones are flagged on either side of their predictions.
+    error of a response is in proportion to it, and the largest ones are flagged on either side of their predictions. Nor need
+    they follow where there are more of them than may be bad.
     """
     return (
         figures.missing_high > CHECKS.follow_missing
-        and figures.follow > CHECKS.turn_hint
+        and (figures.follow > CHECKS.turn_hint or _more_than_bad(figures, stated))
         and figures.flagged_spread > CHECKS.rough
     )
+
+
+def _more_than_bad(figures: Figures, stated: float | str) -> bool:
+    """Whether more of the largest third of the predictions are flagged than can be bad, were all bad samples there.
+
+    Tails of the noise are flagged in the lowest third as well.
+    """
+    if isinstance(stated, str):
+        return False
+    bad = min(3 * stated, 1.0)
+    chance = CHECKS.deviations * math.sqrt(bad * (1 - bad) / max(figures.checked / 3, 1.0))
+    return bool(figures.missing_high - figures.missing_low > bad + chance)
 
 
 def _gains_in_turn(figures: Figures) -> bool:

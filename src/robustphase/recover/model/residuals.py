@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammaln
 from scipy.stats import rankdata
 
-from robustphase.recover.model.figure_options import FIGURES
+from robustphase.recover.model.figure_options import FIGURES, RIVAL_FROM
+from robustphase.recover.model.limits import CHECKS
 from robustphase.rows.source import Array
 
 _TINY = float(np.finfo(np.float64).tiny)
@@ -133,19 +135,47 @@ def crowded_share(heard: Ordered, chosen: Array, predictions: Array, scale: floa
     Levels of a camera make all responses equal to some others; a detector that is over-exposed, or a value that was filled in,
     makes one level that no noise has. Equal responses to equal rows are predicted to be equal.
     """
-    if not heard.ties:
+    numbers, lows, counts = _equal(heard, chosen)
+    if not counts.size:
         return 0.0
-    numbers = in_order(heard, chosen)
-    values = heard.values[numbers]
-    if not _ties(values):
-        return 0.0
-    lows = np.append(0, 1 + np.flatnonzero(values[1:] != values[:-1]))
-    counts = np.diff(np.append(lows, values.size))
     most = int(counts.argmax())
     if counts[most] <= FIGURES.crowded * np.median(np.repeat(counts, counts)):
         return 0.0
     members = numbers[lows[most] : lows[most] + counts[most]]
-    return float(counts[most]) / values.size if robust_scale(predictions[members]) > scale else 0.0
+    return float(counts[most]) / numbers.size if robust_scale(predictions[members]) > scale else 0.0
+
+
+def crowded_counts(heard: Ordered, chosen: Array, means: Array) -> float:
+    """Share of the chosen counts that have one value beyond what Poisson's law explains; zero if chance may explain it.
+
+    Counts are equal to many others, but how many have a value is known from their means. A counter that tells no more than
+    whether there was a photon, or that stops somewhere, puts into one value what belongs to all above it.
+    """
+    numbers, lows, counts = _equal(heard, chosen)
+    means = np.maximum(means[numbers], _TINY)
+    logarithms = np.log(means)
+    most = 0.0
+    # What has no such share cannot exceed it.
+    for number in np.flatnonzero(counts > RIVAL_FROM * numbers.size):
+        value = float(heard.values[numbers[lows[number]]])
+        expected = float(np.exp(value * logarithms - means - gammaln(value + 1)).mean()) if value >= 0 else 0.0
+        excess = counts[number] / numbers.size - expected
+        if excess > CHECKS.deviations * np.sqrt(expected * (1 - expected) / numbers.size):
+            most = max(most, excess)
+    return float(most)
+
+
+def _equal(heard: Ordered, chosen: Array) -> tuple[Array, Array, Array]:
+    """Numbers of the chosen values in their order, where runs of equal ones begin, and their lengths; no runs without ties."""
+    none = np.empty(0, np.intp)
+    if not heard.ties:
+        return none, none, none
+    numbers = in_order(heard, chosen)
+    values = heard.values[numbers]
+    if not _ties(values):
+        return none, none, none
+    lows = np.append(0, 1 + np.flatnonzero(values[1:] != values[:-1]))
+    return numbers, lows, np.diff(np.append(lows, values.size))
 
 
 def unexplained_share(residuals: Array, responses: Array) -> float:

@@ -40,9 +40,14 @@ class RivalOptions:
     power_steps: int = budget(12, "steps of the power method")
     starts: int = budget(3, "starts: eigenvectors of the flagged responses, of all and across what is known")
     steps: int = budget(40, "Newton steps; only fits with more flags than expected take them")
-    more_steps: int = budget(10, "Newton steps on all samples that the rival is closer to")
+    settling: int = budget(10, "Gauss-Newton steps on all samples that the rival is closer to")
+    products: int = budget(15, "conjugate gradients of a Gauss-Newton step")
     trimmed: float = empirical(0.85, "share of the flagged samples with the smallest residuals that lead the steps")
     damping: float = empirical(0.8, "length of the steps")
+    longest: float = numeric(0.5, "longest step over the norm")
+    settled: float = numeric(
+        1e-4, "steps over the norm below which least squares are reached: no support depends on less"
+    )
     explained: float = derived(3.0, "scales of the noise within which a sample is explained")
     barely: float = derived(1.5, "scales of the noise by which predictions must differ to tell of a share at all")
     agree: float = derived(2.0, "standard errors within which the shares of all kinds of samples agree")
@@ -116,7 +121,9 @@ def find_rival(
         # The median of the better part.
         own = float(np.partition(left, best // 2)[best // 2]) / _NORMAL_HALF
         wide = max(scale, min(own, RIVAL.widest * energy), RIVAL.coarse * energy)
-        return _support(residuals, ahead - predictions, wide, one_sided=one_sided)
+        share, everywhere = _support(residuals, ahead - predictions, wide, one_sided=one_sided)
+        # Samples in the tails of the noise that are not flagged agree with the answer, whatever else explains them.
+        return min(share, count / flagged.size), everywhere
 
     gain = _gain(y, predictions[flagged])
     share, at_gain = support(gain * predictions, one_sided=True)
@@ -128,9 +135,7 @@ def find_rival(
     rival = _found(rows[flagged], y, signal, scale)
     # The rival's samples at which the answer is not far off were not flagged, and tell more of it.
     every = np.clip(residuals + predictions, -1e6 * energy, 1e6 * energy)
-    closer = np.abs(every - abs2(project_block(rows, rival))) < np.abs(residuals)
-    if closer.any():
-        rival = _descended(rows[closer], every[closer], rival, RIVAL.more_steps)
+    rival = _settled(rows, every, np.abs(residuals), rival)
     other, everywhere = support(abs2(project_block(rows, rival)), one_sided=False)
     return found if found.share >= other else found._replace(share=other, everywhere=everywhere)
 
@@ -150,7 +155,7 @@ def _found(rows: Array, y: Array, signal: Array, scale: float) -> Array:
         vector = _leading(rows, weights, signal, known)
         squares = abs2(project_block(rows, vector))
         length = np.sqrt(max(float(np.median(y)), _TINY) / max(float(np.median(squares)), _TINY))
-        rival = _descended(rows, y, length * vector, RIVAL.steps)
+        rival = _settled(rows, y, np.full(y.size, np.inf), _descended(rows, y, length * vector, RIVAL.steps))
         misfit = _misfit(rows, y, rival)
         if misfit < least:
             best, least = rival, misfit
@@ -195,6 +200,55 @@ def _descended(rows: Array, y: Array, signal: Array, steps: int) -> Array:
         step = newton_step(signal, gradient.astype(signal.dtype), max_relative_length=0.5)
         signal = signal - RIVAL.damping * step
     return signal
+
+
+def _settled(rows: Array, y: Array, known: Array, signal: Array) -> Array:
+    """The least squares of the samples that a signal is closer to than the answer is, whose residuals have the sizes ``known``.
+
+    Population-Newton steps count on many samples per unknown; of few they stop far from the least squares, and then a rival seems
+    to explain fewer samples than it does. Gauss-Newton steps take the curvature of the samples themselves.
+    """
+    for _ in range(RIVAL.settling):
+        s = project_block(rows, signal)
+        left = y - abs2(s)
+        sizes = np.abs(left)
+        own = np.flatnonzero(sizes < known)
+        if own.size < RIVAL.fewest:
+            break
+        count = max(int(RIVAL.trimmed * own.size), 1)
+        used = own[np.argpartition(sizes[own], count - 1)[:count]]
+        step = _gauss_newton(rows[used], s[used], left[used])
+        length, norm = float(np.linalg.norm(step)), float(np.linalg.norm(signal))
+        if not 0 < length < np.inf:
+            break
+        signal = signal + step.astype(signal.dtype) * min(1.0, RIVAL.longest * norm / length)
+        if length < RIVAL.settled * norm:
+            break
+    return signal
+
+
+def _gauss_newton(rows: Array, s: Array, left: Array) -> Array:
+    """The step d that makes ``left − 2 Re(s̄ A d)`` small, by conjugate gradients on the normal equations."""
+
+    def forward(direction: Array) -> Array:
+        return np.asarray(2 * (s.conj() * project_block(rows, direction)).real)
+
+    def backward(values: Array) -> Array:
+        return 2 * adjoint_block(rows, values * s)
+
+    gradient = backward(left)
+    step, direction, energy = np.zeros_like(gradient), gradient, float(np.vdot(gradient, gradient).real)
+    for _ in range(RIVAL.products):
+        image = forward(direction)
+        curvature = float(image @ image)
+        if not curvature > 0 or not energy > 0:
+            break
+        step = step + energy / curvature * direction
+        left = left - energy / curvature * image
+        gradient = backward(left)
+        before, energy = energy, float(np.vdot(gradient, gradient).real)
+        direction = gradient + energy / before * direction
+    return step
 
 
 def _support(residuals: Array, differences: Array, scale: float, *, one_sided: bool) -> tuple[float, float]:

@@ -113,7 +113,7 @@ def rival_check(figures: Figures, stated: float | str) -> Check:
             True,
             True,
             "a large part of the responses is equal though the rows are not, and a constant explains more of them than may be "
-            "bad: a detector that is clipped, or values that were filled in",
+            "bad: a detector that is clipped or tells clicks instead of counts, or values that were filled in",
             "Pass saturation=... with the upper limit of the readings if they are clipped; leave out what was filled in.",
         )
     return Check(
