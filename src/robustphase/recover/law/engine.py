@@ -22,7 +22,8 @@ from robustphase.likelihood.laws import Readings
 from robustphase.likelihood.poisson_law import PoissonLaw
 from robustphase.problem import Problem
 from robustphase.recover.law.answers import Answer, Detector, Lawful, joined
-from robustphase.recover.law.counts import fit_counts, fit_counts_from
+from robustphase.recover.law.bad_counts import fit_counts_from
+from robustphase.recover.law.counts import fit_counts
 from robustphase.recover.law.curve import fit_curve
 from robustphase.recover.law.evidence import all_counts, constant, dispersed_as_counts, uneven
 from robustphase.rows.source import Array
