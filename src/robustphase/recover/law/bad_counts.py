@@ -85,7 +85,8 @@ class Known(NamedTuple):
     def put(self, other: Known, columns: Array) -> Known:
         """With some columns (a mask) of another one."""
         here, there = self.readings, other.readings
-        assert here.prone is not None and there.prone is not None
+        assert here.prone is not None
+        assert there.prone is not None
         bad: Array = np.where(columns, there.bad, here.bad)
         prone: Array = np.where(columns, there.prone, here.prone)
         directions = other.directions if columns.all() else self.directions
