@@ -4,8 +4,8 @@ An adversary rewrites the readings that say most: those of large energies, or th
 One share π and one law f for all samples then understate what is bad where it matters, and the fit follows. So samples are put
 into classes by an order that the fit itself gives (their energies; later their grip on a doubtful direction), and every class has
 a share of its own, π times how *prone* to be bad its readings are, and a law f of its own: that of the doubted readings of the
-class, mixed with a few readings of the marginal law. Where bad readings do not know the covariates all classes agree, and nothing
-is lost but the few numbers.
+class, mixed with a few readings of the marginal law. Where bad readings do not know the covariates all classes agree, and one
+class for all learns most (:mod:`robustphase.recover.law.bad_counts` chooses).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def classes_of(order: Array, weights: Array) -> Array:
     return classes
 
 
-def bad_classes(responses: Array, marginal: Array, doubts: Array, weights: Array, orders: Array) -> BadClasses:
+def bad_classes(responses: Array, marginal: Array, doubts: Array, weights: Array, orders: Array | None) -> BadClasses:
     """Shares and laws of bad counts, class by class.
 
     Parameters
@@ -76,8 +76,8 @@ def bad_classes(responses: Array, marginal: Array, doubts: Array, weights: Array
         Probability of each to be bad.
     weights : ndarray of shape (m, 1) or (m, k)
         Weights of the covariates.
-    orders : ndarray of shape (m, k)
-        What the samples are put in order by.
+    orders : ndarray of shape (m, k), optional
+        What the samples are put in order by; without it they are all of one class.
     """
     shape = doubts.shape
     law, prone = np.array(np.broadcast_to(marginal, shape)), np.ones(shape)
@@ -86,7 +86,7 @@ def bad_classes(responses: Array, marginal: Array, doubts: Array, weights: Array
         w = weights[:, column]
         d = doubts[:, column] * w
         share = d.sum() / max(float(w.sum()), _TINY)
-        shares = classes_of(orders[:, column], w)
+        shares = np.zeros(w.size, int) if orders is None else classes_of(orders[:, column], w)
         found = np.bincount(shares, d) / np.maximum(np.bincount(shares, w), _TINY)
         prone[:, column] = (found / max(share, _TINY))[shares]
         laws = shares // CLASSES.joined

@@ -203,9 +203,13 @@ def mixture_slopes(judged: Judged) -> Array:
 
 
 def renewed_mixing(clean: Array, weights: Array, most: Array) -> Array:
-    """Share of bad readings, within its bounds."""
+    """Share of readings that are doubted, within its bounds."""
     mass = np.maximum(np.broadcast_to(weights, clean.shape).sum(axis=0), _TINY)
-    share = 1 - (clean * weights).sum(axis=0) / mass
+    return share_within(1 - (clean * weights).sum(axis=0) / mass, most)
+
+
+def share_within(share: Array, most: Array) -> Array:
+    """A share of bad readings, within its bounds."""
     mixing: Array = np.clip(share, NOISE.least_share, np.maximum(most, NOISE.least_share))
     return mixing
 

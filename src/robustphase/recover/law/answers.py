@@ -134,6 +134,8 @@ class Lawful(NamedTuple):
 
 def joined(parts: list[Lawful]) -> Lawful:
     """Answers to some columns each, as one."""
+    if len(parts) == 1:
+        return parts[0]
     noise = CurvedNoise(*(np.concatenate(fields) for fields in zip(*(part.noise for part in parts), strict=True)))
     joined = {
         name: np.concatenate([getattr(part, name) for part in parts], axis=-1)

@@ -17,15 +17,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from robustphase.constants import budget, derived, numeric
-from robustphase.likelihood.bad_responses import censored_law, marginal_law
+from robustphase.descend.law_fit import LawFit, fit_law
+from robustphase.likelihood.bad_responses import DENSITY, censored_law, marginal_law
 from robustphase.likelihood.laws import Readings
+from robustphase.likelihood.noise_model import NOISE
 from robustphase.likelihood.poisson_law import PoissonLaw
-from robustphase.problem import Problem
+from robustphase.likelihood.variance_law import VarianceLaw
+from robustphase.problem import Problem, response_unit
 from robustphase.recover.law.answers import Answer, Detector, Lawful, joined
-from robustphase.recover.law.counts import fit_counts, fit_counts_from
-from robustphase.recover.law.curve import fit_curve
+from robustphase.recover.law.bad_counts import fit_counts_from
+from robustphase.recover.law.counts import fit_counts
 from robustphase.recover.law.evidence import all_counts, constant, dispersed_as_counts, uneven
+from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
+
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -59,20 +65,24 @@ def lawful_answer(problem: Problem, answer: Answer, detector: Detector, *, seed:
     seed : int, default=0
         For first guesses and subsamples.
     """
-    m, p = problem.responses.shape
-    if p == 1 and constant(problem):
+    if problem.responses.shape[1] == 1 and constant(problem):
         return None
-    size = max(1, LAW_ENGINE.numbers // m)
     found: list[Lawful] = []
     which: str | None = None
-    for low in range(0, p, size):
-        columns = np.arange(low, min(low + size, p))
+    for columns in _groups_of_columns(problem):
         one = problem.only(columns), answer.only(columns), detector.only(columns)
         which, part = _answer_of(*one, which, seed)
         if part is None:
             return None
         found.append(part)
-    return found[0] if len(found) == 1 else joined(found)
+    return joined(found)
+
+
+def _groups_of_columns(problem: Problem) -> list[Array]:
+    """Columns that are fitted together, as many as memory has room for."""
+    m, p = problem.responses.shape
+    size = max(1, LAW_ENGINE.numbers // m)
+    return [np.arange(low, min(low + size, p)) for low in range(0, p, size)]
 
 
 def _answer_of(
@@ -83,8 +93,7 @@ def _answer_of(
         return None, None
     asked = detector.noise == "poisson" or which == "poisson"
     if which != "curve" and (asked or (detector.noise == "auto" and all_counts(as_read(problem, detector)))):
-        counted = as_read(problem, detector)
-        readings = _readings(counted, detector, _offsets(counted, detector), counts=True)
+        counted, readings = _counted(problem, detector)
         fit, readings = fit_counts(counted, readings, answer, seed)
         if asked or dispersed_as_counts(counted, readings, fit):
             return "poisson", Lawful.of(readings, fit)
@@ -105,25 +114,26 @@ def lawful_again(problem: Problem, lawful: Lawful, answer: Answer, detector: Det
     lawful : Lawful
         What that found, for all columns.
     """
-    m, p = problem.responses.shape
-    size = max(1, LAW_ENGINE.numbers // m)
     counts = bool(np.all(lawful.noise.counts))
     answer = answer._replace(
         signals=lawful.signals, backgrounds=lawful.backgrounds, weights=lawful.clean, predictions=lawful.predictions
     )
     found: list[Lawful] = []
-    for low in range(0, p, size):
-        columns = np.arange(low, min(low + size, p))
+    for columns in _groups_of_columns(problem):
         some, start, read = problem.only(columns), answer.only(columns), detector.only(columns)
         if counts:
-            some = as_read(some, read)
-            readings = _readings(some, read, _offsets(some, read), counts=True)
             law = PoissonLaw(lawful.noise.mixing[columns])
-            fit, readings = fit_counts_from(some, readings, law, start.signals, start.backgrounds, seed)
+            fit, readings = fit_counts_from(*_counted(some, read), law, start.signals, start.backgrounds, seed)
             found.append(Lawful.of(readings, fit))
         else:
             found.append(_under_curve(some, start, read))
-    return found[0] if len(found) == 1 else joined(found)
+    return joined(found)
+
+
+def _counted(problem: Problem, detector: Detector) -> tuple[Problem, Readings]:
+    """The problem with its counts as they were read, and the readings with the marginal law of counts."""
+    counted = as_read(problem, detector)
+    return counted, _readings(counted, detector, _offsets(counted, detector), counts=True)
 
 
 def _under_curve(problem: Problem, answer: Answer, detector: Detector) -> Lawful:
@@ -131,8 +141,37 @@ def _under_curve(problem: Problem, answer: Answer, detector: Detector) -> Lawful
     offsets = _offsets(problem, detector) / problem.units
     shifted = problem._replace(responses=problem.responses + offsets)
     readings = _readings(shifted, detector, offsets, counts=False)
-    fit = fit_curve(shifted, readings, answer.over(problem.units), curved=detector.noise != "additive")
+    fit = _fit_curve(shifted, readings, answer.over(problem.units), curved=detector.noise != "additive")
     return Lawful.of(readings, fit).times(problem.units)
+
+
+def _fit_curve(problem: Problem, readings: Readings, answer: Answer, *, curved: bool) -> LawFit:
+    """Signal and variance curve together, from the additive answer."""
+    p = problem.responses.shape[1]
+    noise = answer.noise._replace(
+        scales=np.ones(p),
+        tails=np.full(p, NOISE.lightest),
+        log_skews=np.zeros(p),
+        mixing=np.clip(answer.noise.mixing, NOISE.least_share, np.maximum(problem.levels, NOISE.least_share)),
+    )
+    power = np.maximum(abs2(answer.signals).sum(axis=0), _TINY)
+    squared = np.maximum(answer.noise.scales, _TINY) ** 2
+    # Each part as large as the others where readings are typical; a part that begins with zero stays there.
+    curve = (
+        np.stack((squared, squared / power, squared / power**2)) / 3
+        if curved
+        else np.stack((squared, 0 * squared, 0 * squared))
+    )
+    law = VarianceLaw(noise, curve, answer.predictions)
+    # The ceiling is no typical distance of readings, however many are there.
+    told = (readings.weights > 0) & ~_censored(readings) & np.ones_like(problem.responses, bool)
+    floor = DENSITY.floor / np.array([response_unit(y[at]) for y, at in zip(problem.responses.T, told.T, strict=True)])
+    readings = readings._replace(bad=np.where(_censored(readings), readings.bad, np.maximum(readings.bad, floor)))
+    return fit_law(problem, readings, law, answer.signals, answer.backgrounds)
+
+
+def _censored(readings: Readings) -> Array:
+    return np.zeros((1, 1), bool) if readings.censored is None else readings.censored
 
 
 def as_read(problem: Problem, detector: Detector) -> Problem:
