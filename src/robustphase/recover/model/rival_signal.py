@@ -252,11 +252,18 @@ def _gauss_newton(rows: Array, s: Array, left: Array) -> Array:
 
 
 def _support(residuals: Array, differences: Array, scale: float, *, one_sided: bool) -> tuple[float, float]:
-    """Share of the samples that a rival explains, whose predictions differ by so much, of all and of every kind."""
+    """Share of the samples that a rival explains, whose predictions differ by so much, of all and of every kind.
+
+    Some are in the tails of the noise. Those lie on either side of the answer, so as many as the rival would explain if all
+    residuals had the other sign, and what chance adds, are not counted as its own: a stated level is reached by bad samples alone.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         ahead, left = differences / scale, residuals / scale
-        supports = (np.abs(left - ahead) < RIVAL.explained) & (np.abs(left) > RIVAL.explained)
-    share = int(np.count_nonzero(supports)) / max(ahead.size, 1)
+        far = np.abs(left) > RIVAL.explained
+        supports = (np.abs(left - ahead) < RIVAL.explained) & far
+        tails = int(np.count_nonzero((np.abs(left + ahead) < RIVAL.explained) & far))
+    own = int(np.count_nonzero(supports)) - tails - RIVAL.agree * float(np.sqrt(2 * tails))
+    share = max(own, 0.0) / max(ahead.size, 1)
     return share, _everywhere(left, ahead, supports, one_sided=one_sided) if share > RIVAL.least else 0.0
 
 
