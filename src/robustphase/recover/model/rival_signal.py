@@ -255,7 +255,7 @@ def _support(residuals: Array, differences: Array, scale: float, *, one_sided: b
     """Share of the samples that a rival explains, whose predictions differ by so much, of all and of every kind.
 
     Some are in the tails of the noise. Those lie on either side of the answer, so as many as the rival would explain if all
-    residuals had the other sign, and what chance adds, are not counted as its own: a stated level is reached by bad samples alone.
+    residuals had the other sign, and what chance adds, are not counted as its own: bad samples alone reach a stated level.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         ahead, left = differences / scale, residuals / scale
