@@ -67,7 +67,7 @@ WRONG = [
     ("neighbouring residuals", {"neighbours": 0.6}, 'drift="auto".*shorter stretches'),
     ("drift of the signal", {"turn": 0.3, "turn_evidence": 12.0}, "shorter stretches"),
     ("rival signal", {"rival": 0.4}, "flagged samples by themselves"),
-    ("rival signal", {"rival": 0.12, "rival_everywhere": 0.3}, "flagged samples by themselves"),
+    ("rival signal", {"rival": 0.13, "rival_everywhere": 0.3}, "flagged samples by themselves"),
     ("rival signal", {"entry": 9.0}, "more entries that are not zero"),
     ("rival signal", {"crowded": 0.2}, "saturation="),
     ("evenness of the noise", {"uneven": 5.0, "rough": 0.9}, "direction of the answer only"),
@@ -166,7 +166,7 @@ def test_a_curve_or_a_direction_without_evidence_is_chance():
     [
         # An adversary's samples, of some kinds only or no more than were stated; a background that is constant.
         ({"rival": 0.12, "rival_everywhere": 0.0}, 0.1),
-        ({"rival": 0.09, "rival_everywhere": 0.3}, 0.1),
+        ({"rival": 0.115, "rival_everywhere": 0.3}, 0.1),
         ({"rival": 0.2, "rival_everywhere": 0.1}, "auto"),
         ({"background": 0.25}, 0.1),
         ({"background": 0.25, "growth": 3.0}, 0.1),

@@ -46,10 +46,7 @@ def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fi
             found.noise.scales,
             fitted.levels,
             settings.unknown_mean or curved,
-            # Without a stated level only a rival that explains about as much as the answer is of interest.
-            np.full(
-                fitted.levels.size, RIVAL_AUTO if isinstance(settings.contamination, str) else settings.contamination
-            ),
+            np.full(fitted.levels.size, _expected(settings.contamination)),
             _spreads(found),
             counts=found.noise.kind == "poisson",
             # They belong to the answers as the engine left them, which the certificate seldom moves.
@@ -99,6 +96,14 @@ def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fi
     if (severe & ~nothing).any() and not (descended and message):
         message = checks[0].message if severe.size == 1 else many_model_advice(checks)
     return replace(fitted, radii=radii, converged=fitted.converged & ~severe, message=message, checks=checks)
+
+
+def _expected(stated: float | str) -> float:
+    """Share of flagged samples from which on a rival is of interest: one that explains more than may be bad.
+
+    Without a stated level that is one which explains about as much as the answer.
+    """
+    return RIVAL_AUTO if isinstance(stated, str) else stated + CHECKS.rival
 
 
 def _balances(samples: Samples, signals: Array) -> Array:

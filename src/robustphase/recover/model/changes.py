@@ -28,16 +28,17 @@ def changes(part: Part, residuals: Array, first: First, units: Array) -> tuple[A
     signs = np.where(part.positions < part.positions[part.along[len(residuals) // 2]], 1.0, -1.0)[:, np.newaxis]
     norms = np.maximum(np.linalg.norm(fit.signals, axis=0), _TINY)
     used = residuals != 0
-    coefficients = np.where(used, signs * residuals * projections / norms, 0.0)
+    coefficients = np.where(used, (signs * residuals / norms) * projections, 0.0)
     # Rows that are not used may be too long for a number.
-    lengths = np.where(used[:, 0] if p == 1 else used.any(axis=1), first.lengths, 0.0)
+    lengths = np.where(used[:, 0] if p == 1 else used.any(axis=1), first.lengths, 0.0).astype(np.float64, copy=False)
     both = np.concatenate((coefficients, residuals), axis=1)
     energies = abs2(adjoint_block(part.single, both)).sum(axis=0)
     chances = np.maximum(lengths @ abs2(both), _TINY)
     complex_rows = np.iscomplexobj(part.single)
     unknowns = len(fit.signals) * (2 if complex_rows or np.iscomplexobj(fit.signals) else 1)
     # A signal that is complex behind real rows has gradients of either kind.
-    evidence = _deviations(energies / chances, np.repeat([unknowns, len(fit.signals) * (1 + complex_rows)], p))
+    freedom = np.array([unknowns] * p + [len(fit.signals) * (1 + complex_rows)] * p)
+    evidence = _deviations(energies / chances, freedom)
     excess = np.sqrt(np.maximum(energies - chances, 0.0))
     # Either half is led astray by half of the difference, and the curvature of the loss is 2‖x‖² across the signal.
     count = used.sum(axis=0)
@@ -50,7 +51,7 @@ def changes(part: Part, residuals: Array, first: First, units: Array) -> tuple[A
     total = (residuals**2).sum(axis=0)
     average = lengths @ used / len(fit.signals)
     share = excess[p:] ** 2 / np.maximum(total * average, _TINY)
-    return np.stack((turn, evidence[:p])), np.stack((share, evidence[p:]))
+    return np.array((turn, evidence[:p])), np.array((share, evidence[p:]))
 
 
 def _deviations(ratios: Array, freedom: Array) -> Array:

@@ -6,11 +6,13 @@ the other half, where chance gives a correlation of zero with a known spread.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
+from scipy.linalg.lapack import dstev
 
-from robustphase.recover.model.residuals import correlation
+from robustphase.recover.model.residuals import correlations
 from robustphase.recover.model.samples import Part
 from robustphase.rows.passes import adjoint_block, in_slices, in_type_of, multiply_block, project_block
 from robustphase.rows.source import Array, Parts
@@ -21,36 +23,41 @@ _TINY = float(np.finfo(np.float64).tiny)
 def strongest_directions(part: Part, clipped: Array, guesses: Array, depth: int) -> Array:
     """Unit vectors v across the signals along which residuals of each half depend most on ``|a·v|²``, shape (n, 2p).
 
-    They are Ritz vectors of ``Σ r a aᴴ`` with the largest absolute values, by Lanczos' method, one pass per step.
+    They are Ritz vectors of ``Σ r a aᴴ`` with the largest absolute values, by Lanczos' method, one pass per step. So few steps
+    need no orthogonalisation but that to the last two vectors.
     """
-    basis: list[Array] = []
-    images: list[Array] = []
-    vectors = guesses
-    times, units = _residual_moments(part, clipped), _units(part.fit.signals, guesses.shape[1])
-    for _ in range(depth):
-        image = _across_only(times(vectors), units)
-        basis.append(vectors)
-        images.append(image)
-        if len(basis) == depth:
-            break
-        left = image
-        # Once is enough for a few steps: the products run in single precision, and this in double.
-        for earlier in basis:
-            left = left - earlier * np.vecdot(earlier.T, left.T)
-        lengths = _lengths(left)
-        new = lengths > 1e-9 * _lengths(image)
-        vectors = np.where(new, left / np.maximum(lengths, _TINY), 0.0)
-    if not basis:
+    if not depth:
         return guesses[:, :0]
-    stacked = np.stack(basis)
-    small = np.einsum("dnk,enk->kde", stacked.conj(), np.stack(images))
-    small = np.where(np.isfinite(small), small, 0.0)
-    values, inner = np.linalg.eigh((small + small.conj().transpose(0, 2, 1)) / 2)
-    strongest = inner[np.arange(len(inner)), :, np.abs(values).argmax(axis=1)]
+    times, units = _residual_moments(part, clipped), _units(part.fit.signals, guesses.shape[1])
+    basis, vectors, before = [], guesses, np.zeros_like(guesses)
+    diagonal, beside = np.zeros((depth, guesses.shape[1])), np.zeros((depth, guesses.shape[1]))
+    for step in range(depth):
+        image = _across_only(times(vectors), units)
+        diagonal[step] = np.vecdot(vectors.T, image.T).real
+        basis.append(vectors)
+        if step + 1 == depth:
+            break
+        left = image - vectors * diagonal[step] - before
+        lengths = _lengths(left)
+        beside[step] = np.where(lengths > 1e-9 * _lengths(image), lengths, 0.0)
+        before = vectors * beside[step]
+        vectors = left * np.where(beside[step] > 0, 1 / np.maximum(lengths, _TINY), 0.0)
+    strongest = np.array([_strongest(own, next_to) for own, next_to in zip(diagonal.T, beside[:-1].T, strict=True)])
     # The basis is across the signals already.
-    found = np.einsum("dnk,kd->nk", stacked, strongest)
-    directions: Array = found / np.maximum(_lengths(found), _TINY)
-    return directions
+    found: Array = basis[0] * strongest[:, 0]
+    for vectors, factors in zip(basis[1:], strongest.T[1:], strict=True):
+        found = found + vectors * factors
+    return _normalised(found)
+
+
+def _strongest(diagonal: Array, beside: Array) -> Array:
+    """The eigenvector of the largest absolute eigenvalue of a tridiagonal matrix; some unit vector if it is not finite."""
+    if not (np.isfinite(diagonal).all() and np.isfinite(beside).all()):
+        diagonal, beside = np.zeros_like(diagonal), np.zeros_like(beside)
+    # From LAPACK itself: what stands around it takes longer than it does.
+    values, vectors, _ = dstev(diagonal, beside) if diagonal.size > 1 else (diagonal, np.ones((1, 1)), 0)
+    strongest: Array = np.asarray(vectors)[:, int(np.abs(values).argmax())]
+    return strongest
 
 
 def _residual_moments(part: Part, clipped: Array) -> Callable[[Array], Array]:
@@ -90,27 +97,28 @@ def dependence(clipped: Array, keep: Array, first_half: Array, squares: Array) -
     """Shares of the variance of the residuals that the strongest direction of the other half explains, and their evidence."""
     p = clipped.shape[1]
     result = np.zeros((2, p))
+    # Every direction in one piece of memory.
+    along = np.ascontiguousarray(squares.T)
     for j in range(p):
-        found = np.zeros((2, 2))
-        counts = np.zeros(2)
-        for half, members in enumerate((first_half, ~first_half)):
-            here = np.flatnonzero(keep[:, j] & members)
-            left, counts[half] = clipped[here, j], here.size
-            # Along the directions of the first half and of the second.
-            found[half] = [correlation(left, squares[here, column]) for column in (j, p + j)]
+        halves = [np.flatnonzero(keep[:, j] & members) for members in (first_half, ~first_half)]
+        # Along the directions of the first half and of the second.
+        found = [correlations(clipped[here, j], along[j][here], along[p + j][here]) for here in halves]
         # What the other half tells of a direction, with the sign that it has in its own.
-        told = np.array([np.sign(found[0, 0]) * found[1, 0], np.sign(found[1, 1]) * found[0, 1]])
-        shares = np.maximum(told, 0.0) ** 2
-        result[0, j] = 0.5 * (shares[0] + shares[1])
-        result[1, j] = float(told @ np.sqrt(counts[::-1])) / np.sqrt(2)
+        told = (np.sign(found[0][0]) * found[1][0], np.sign(found[1][1]) * found[0][1])
+        first, second = (math.sqrt(here.size) for here in halves)
+        result[0, j] = 0.5 * (max(told[0], 0.0) ** 2 + max(told[1], 0.0) ** 2)
+        result[1, j] = (told[0] * second + told[1] * first) / math.sqrt(2)
     return result
 
 
 def across(vectors: Array, signals: Array) -> Array:
     """Unit vectors across the signals, along which the residuals of a fit vanish on average anyway."""
-    left = _across_only(vectors, _units(signals, vectors.shape[1]))
-    across: Array = left / np.maximum(_lengths(left), _TINY)
-    return across
+    return _normalised(_across_only(vectors, _units(signals, vectors.shape[1])))
+
+
+def _normalised(vectors: Array) -> Array:
+    normalised: Array = vectors / np.maximum(_lengths(vectors), _TINY)
+    return normalised
 
 
 def _lengths(vectors: Array) -> Array:
@@ -121,8 +129,8 @@ def _lengths(vectors: Array) -> Array:
 
 def _units(signals: Array, count: int) -> Array:
     """The directions of the signals, repeated for so many vectors."""
-    units = signals / np.maximum(_lengths(signals), _TINY)
-    return np.tile(units, count // signals.shape[1])
+    units = _normalised(signals)
+    return units if count == signals.shape[1] else np.concatenate((units,) * (count // signals.shape[1]), axis=1)
 
 
 def _across_only(vectors: Array, units: Array) -> Array:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.problem import kept
 from robustphase.recover.model.changes import changes
 from robustphase.recover.model.design import Design, design_of, first_pass, mostly
 from robustphase.recover.model.determinacy import random_directions
@@ -175,10 +174,8 @@ def measure(fit: FittedSamples, *, seed: int = 0) -> tuple[list[Figures], Design
 
 def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Design | None]:
     fit = part.fit
-    (m, p), n = fit.responses.shape, len(fit.signals)
-    usable: Array = np.logical_not(np.broadcast_to(fit.dropped.reshape(m, -1), (m, p)))
-    keep: Array = np.logical_and(kept(fit.weights), usable)
-    first_half = part.first_half
+    n, p = fit.signals.shape
+    usable, keep, first_half = part.read, part.keep, part.first_half
     halves = np.where(first_half[:, np.newaxis], 1.0, 0.0)
     depth = FIGURES.depth if part.single is not None else FIGURES.passes if p <= FIGURES.swept_signals else 0
     starts = random_directions(n, 2, fit.signals.dtype, rng)
@@ -253,7 +250,7 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
                 energy=float(energies[j]),
                 scale=float(scales[j]),
                 correlation=rank_correlation(told_ahead, told, g),
-                kept_correlation=rank_correlation(told_ahead, told, k),
+                kept_correlation=rank_correlation(told_ahead, told, k, by_ahead),
                 unexplained=unexplained_share(thirds.residuals, y[chosen]),
                 power=power,
                 power_evidence=power_evidence,
@@ -308,10 +305,11 @@ def _rival(part: Part, j: int, residuals: Array, predictions: Array, good: Array
     used = np.isfinite(residuals) & good
     signal = part.fit.signals[:, j]
     rows = part.single if used.all() else part.single[used]
-    gain_alone = bool(_flagged(part, j) <= part.fit.expected[j])
-    return find_rival(
-        rows, residuals[used], predictions[used], ~keep[used], signal, float(scale), gain_alone=gain_alone
-    )
+    flagged = ~keep[used]
+    # It explains no more than all flagged samples.
+    share = min(np.count_nonzero(flagged) / max(flagged.size, 1), _flagged(part, j))
+    gain_alone = bool(share <= part.fit.expected[j])
+    return find_rival(rows, residuals[used], predictions[used], flagged, signal, float(scale), gain_alone=gain_alone)
 
 
 def _loose(design: Design | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -66,10 +67,21 @@ def median(values: Array) -> float:
 
 def correlation(a: Array, b: Array) -> float:
     """Correlation; zero for few values or constant ones."""
+    return correlations(a, b)[0]
+
+
+def correlations(a: Array, *others: Array) -> list[float]:
+    """Correlation with each of the others."""
     if a.size < FIGURES.fewest:
-        return 0.0
-    a, b = a - a.sum() / a.size, b - b.sum() / b.size
-    size = float(np.sqrt((a @ a) * (b @ b)))
+        return [0.0] * len(others)
+    a = a - a.sum() / a.size
+    square = float(a @ a)
+    return [_cosine(a, b - b.sum() / b.size, square) for b in others]
+
+
+def _cosine(a: Array, b: Array, square: float) -> float:
+    """Cosine of the angle between centred values, of which the first have this sum of squares."""
+    size = math.sqrt(max(square * float(b @ b), 0.0))
     return float(a @ b) / size if 0 < size < np.inf else 0.0
 
 
@@ -93,9 +105,12 @@ def in_order(values: Ordered, chosen: Array) -> Array:
     return numbers
 
 
-def rank_correlation(a: Ordered, b: Ordered, chosen: Array) -> float:
-    """Correlation of the ranks of the chosen values among each other; ranks of equal values are their mean."""
-    first, second = in_order(a, chosen), in_order(b, chosen)
+def rank_correlation(a: Ordered, b: Ordered, chosen: Array, first: Array | None = None) -> float:
+    """Correlation of the ranks of the chosen values among each other; ranks of equal values are their mean.
+
+    ``first`` may be given: the numbers of the chosen values in the order of a.
+    """
+    first, second = in_order(a, chosen) if first is None else first, in_order(b, chosen)
     count = first.size
     if count < FIGURES.fewest:
         return 0.0
@@ -240,7 +255,8 @@ def roughness(thirds: Thirds) -> float:
     third = thirds.predictions.size // 3
     if third < FIGURES.fewest:
         return 0.0
-    return thirds.upper.scale / max(median(thirds.predictions[-third:]), _TINY)
+    # They come in their order.
+    return thirds.upper.scale / max(float(thirds.predictions[third // 2 - third]), _TINY)
 
 
 def weighed_noise(thirds: Thirds) -> float:

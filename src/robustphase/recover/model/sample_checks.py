@@ -81,7 +81,9 @@ def rival_check(figures: Figures, stated: float | str) -> Check:
     limit = (1 + CHECKS.rival_share) * level + CHECKS.rival + chance
     # A rival whose samples are of every kind has more of them than can be seen. Where no level was stated it counts from where it
     # may as well be the answer; up to a stated level it may be an adversary's.
-    least, mixed = (CHECKS.rival_least, CHECKS.rival_mixed) if isinstance(stated, str) else (stated, limit)
+    least, mixed = (
+        (CHECKS.rival_least, CHECKS.rival_mixed) if isinstance(stated, str) else (stated + CHECKS.rival, limit)
+    )
     there = figures.rival > limit or (figures.rival_everywhere > mixed and figures.rival > least)
     if figures.entry > CHECKS.deviations + math.sqrt(2 * math.log(max(figures.unknowns, 1))):
         return Check(

@@ -70,7 +70,8 @@ class Part(NamedTuple):
     """The rows that are looked at, where they stand, and how many samples are usable and kept among all, shape (p,).
 
     Rows in memory come first half first, and in single precision as well; rows that no signal keeps and that are too large for it
-    are zeros. ``along`` numbers them as they stand in the data.
+    are zeros. ``along`` numbers them as they stand in the data; ``read`` and ``keep``, of shape (m, p), tell which of their
+    samples are usable and which are kept.
     """
 
     fit: FittedSamples
@@ -80,6 +81,8 @@ class Part(NamedTuple):
     first_half: Array
     along: Array
     single: Array | None
+    read: Array
+    keep: Array
 
 
 def checked_rows(m: int, n: int, unknowns: int) -> int:
@@ -91,14 +94,15 @@ def checked_rows(m: int, n: int, unknowns: int) -> int:
 def taken(fit: FittedSamples, rng: np.random.Generator) -> Part:
     """Some rows in memory, or all where they are."""
     (m, p), n = fit.responses.shape, len(fit.signals)
-    dropped = np.broadcast_to(fit.dropped.reshape(m, -1), (m, p))
-    usable = m - dropped.sum(axis=0)
-    keeps = kept(fit.weights) & ~dropped
-    keep = keeps.sum(axis=0)
+    read = ~fit.dropped.reshape(m, -1)
+    if read.shape[1] != p:
+        read = np.repeat(read, p, axis=1)
+    keeps = kept(fit.weights) & read
+    usable, keep = read.sum(axis=0), keeps.sum(axis=0)
     everything = np.arange(m)
     count = checked_rows(m, n, n * (2 if np.iscomplexobj(fit.signals) else 1))
     if isinstance(fit.source, OperatorRows) or count * n > FIGURES.numbers:
-        return Part(fit, everything, usable, keep, np.asarray(rng.random(m) < 0.5), everything, None)
+        return Part(fit, everything, usable, keep, np.asarray(rng.random(m) < 0.5), everything, None, read, keeps)
     positions = everything
     if count < m:
         firsts = 2 * np.sort(rng.choice(m // 2, count // 2, replace=False))
@@ -128,14 +132,15 @@ def taken(fit: FittedSamples, rng: np.random.Generator) -> Part:
         predictions=None if fit.predictions is None else here(fit.predictions),
     )
     narrow = rows.astype(single_type, copy=False)
-    unkept = np.flatnonzero(~keeps[positions].any(axis=1))
+    read, keeps = here(read), here(keeps)
+    unkept = np.flatnonzero(~(keeps[:, 0] if p == 1 else keeps.any(axis=1)))
     large = unkept[~(np.abs(narrow[unkept]).max(axis=1, initial=0.0) < LARGE)]
     if large.size:
         narrow = narrow.copy() if narrow is rows else narrow
         narrow[large] = 0
     if fit.predictions is not None:
         part = part._replace(source=MemoryRows(narrow))
-    return Part(part, positions, usable, keep, first_half, along, narrow)
+    return Part(part, positions, usable, keep, first_half, along, narrow, read, keeps)
 
 
 def _taken_rows(array: Array, positions: Array, dtype: Any) -> Array:
