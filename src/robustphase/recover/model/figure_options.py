@@ -33,6 +33,7 @@ class FigureOptions:
         10.0,
         "times as many equal responses as is usual make a value that no noise has: levels of a camera differ by less",
     )
+    uniform_kurtosis: float = derived(1.8, "kurtosis of a uniform law, below which values have no tails but peaks")
     powers: int = budget(45, "exponents that are tried")
 
 

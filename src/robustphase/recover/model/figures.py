@@ -26,15 +26,16 @@ from robustphase.recover.model.residuals import (
     followed,
     in_order,
     in_thirds,
+    located,
     missing_shares,
     ordered,
     rank_correlation,
-    robust_scale,
     roughness,
     slope_along,
     unevenness,
     unexplained_share,
     weighed_noise,
+    without_tails,
 )
 from robustphase.recover.model.rival_signal import Rival, find_rival
 from robustphase.recover.model.samples import FittedSamples, Part, taken
@@ -182,7 +183,8 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
     first = first_pass(part, keep, halves, starts[:, :1], rng)
     predictions = first.predictions if fit.predictions is None else fit.predictions
     residuals = fit.responses - predictions - fit.centres
-    scales = np.array([robust_scale(r[k]) for r, k in zip(residuals.T, keep.T, strict=True)])
+    tailless = [not fit.counts and without_tails(r[k]) for r, k in zip(residuals.T, keep.T, strict=True)]
+    scales = np.array([located(r[k], tailless=t).scale for r, k, t in zip(residuals.T, keep.T, tailless, strict=True)])
     design = (
         None
         if first.lengths is None
@@ -221,18 +223,23 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
         told_ahead, told = ordered(held_out[:, j]), ordered(y)
         by_ahead = in_order(told_ahead, k)
         power, power_evidence = power_of(
-            told_ahead.values[by_ahead], y[by_ahead], scales[j], float(fit.levels[j]), counts=fit.counts
+            told_ahead.values[by_ahead],
+            y[by_ahead],
+            scales[j],
+            float(fit.levels[j]),
+            by_means=fit.counts or tailless[j],
         )
         by_prediction = ordered(predictions[:, j])
         chosen = in_order(by_prediction, k)
-        thirds = in_thirds(predictions[chosen, j], residuals[chosen, j])
+        thirds = in_thirds(predictions[chosen, j], residuals[chosen, j], tailless=tailless[j])
         missing = missing_shares(k[in_order(by_prediction, g)])
         slope, slope_error = slope_along(thirds.predictions, thirds.residuals)
         # Of counts it is known how they grow.
         growth = 1.0 if fit.counts else unevenness(thirds)
         uneven = growth
         if fit.spreads is not None or fit.counts:
-            uneven = unevenness(in_thirds(thirds.predictions, standard[chosen, j]), counts=fit.counts)
+            own = in_thirds(thirds.predictions, standard[chosen, j], tailless=tailless[j])
+            uneven = unevenness(own, counts=fit.counts)
         follow, flagged_spread = followed(told_ahead, told, g & ~k)
         rival = Rival(0.0, 0.0)
         if _contested(part, j, follow):

@@ -14,12 +14,13 @@ POWERS = np.append(np.geomspace(0.05, 4.0, FIGURES.powers), 1.0)
 
 
 def power_of(
-    predictions: Array, responses: Array, scale: float, level: float, *, counts: bool = False
+    predictions: Array, responses: Array, scale: float, level: float, *, by_means: bool = False
 ) -> tuple[float, float]:
     """The exponent that bins of the prediction ask for, with a free factor and offset, and the evidence against one.
 
     Samples come in the order of their predictions. Bad samples may all have the largest predictions, where they look like a
-    detector that saturates; their share is left out.
+    detector that saturates; their share is left out. Bins are described by medians, or by means where medians jump: those of
+    counts, and of noise with two peaks.
     """
     bins = min(FIGURES.bins, predictions.size // FIGURES.fewest)
     if bins < 5:
@@ -34,7 +35,7 @@ def power_of(
     if not x[0] < x[-1]:
         return 1.0, 0.0
     gaps = responses[members] - predictions[members]
-    if counts:
+    if by_means:
         centres, spreads, factor = gaps.mean(axis=1), gaps.std(axis=1), 1.0
     else:
         centres, factor = np.partition(gaps, middle, axis=1)[:, middle], 1.2533

@@ -41,16 +41,21 @@ def slope_along(predictions: Array, residuals: Array) -> tuple[float, float]:
 
 
 class Located(NamedTuple):
-    """Where values lie, and how far about it: the median, and the median deviation from it as a standard deviation."""
+    """Where values lie, and how far about it: the median, and the median deviation from it as a standard deviation.
+
+    Of values without tails it is their mean and standard deviation.
+    """
 
     centre: float
     scale: float
 
 
-def located(values: Array) -> Located:
+def located(values: Array, *, tailless: bool = False) -> Located:
     """Centre and scale of values, robustly."""
     if not values.size:
         return Located(0.0, 0.0)
+    if tailless:
+        return Located(float(values.mean()), float(values.std()))
     centre = median(values)
     return Located(centre, NORMAL_MAD * median(np.abs(values - centre)))
 
@@ -58,6 +63,24 @@ def located(values: Array) -> Located:
 def robust_scale(values: Array) -> float:
     """Median absolute deviation from the median, as a standard deviation."""
     return located(values).scale
+
+
+def without_tails(values: Array) -> bool:
+    """Whether values have a smaller kurtosis than those of a uniform law, as those of a law with two peaks have.
+
+    Between two peaks there are few values, so medians of a few of them jump from one peak to the other; but without tails means
+    need no help.
+    """
+    if values.size < FIGURES.fewest:
+        return False
+    squares = np.square(values - values.sum() / values.size)
+    # A few bad values that were kept count as two standard deviations; those bring them down to the second time.
+    for _ in range(2):
+        squares = np.minimum(squares, 4 * squares.sum() / values.size)
+    total = float(squares.sum())
+    # Where the squares of squares vanish nothing can be told.
+    least = math.sqrt(_TINY)
+    return total > least and float(squares @ squares) * values.size < FIGURES.uniform_kurtosis * total * total
 
 
 def median(values: Array) -> float:
@@ -206,26 +229,28 @@ def _variance(values: Array) -> float:
 
 
 class Thirds(NamedTuple):
-    """Samples in the order of their predictions, and where the residuals of the lower and the upper third lie.
+    """Samples in the order of their predictions, and where the residuals of every third lie.
 
     Attributes
     ----------
     predictions, residuals : ndarray of shape (m,)
         Of the samples.
-    lower, upper : Located
+    lower, middle, upper : Located
         The residuals of these thirds.
     """
 
     predictions: Array
     residuals: Array
     lower: Located
+    middle: Located
     upper: Located
 
 
-def in_thirds(predictions: Array, residuals: Array) -> Thirds:
+def in_thirds(predictions: Array, residuals: Array, *, tailless: bool = False) -> Thirds:
     """Samples in the order of their predictions, of which thirds are looked at."""
     third = residuals.size // 3
-    return Thirds(predictions, residuals, located(residuals[:third]), located(residuals[residuals.size - third :]))
+    parts = (residuals[:third], residuals[third : residuals.size - third], residuals[residuals.size - third :])
+    return Thirds(predictions, residuals, *(located(part, tailless=tailless) for part in parts))
 
 
 def missing_shares(keep: Array) -> tuple[float, float, float]:
@@ -261,13 +286,13 @@ def roughness(thirds: Thirds) -> float:
 
 def weighed_noise(thirds: Thirds) -> float:
     """Root of the mean of ``r²`` weighed by the prediction, with residuals clipped at multiples of the scale of their third."""
-    predictions, residuals, lower, upper = thirds
+    predictions, residuals, *places = thirds
     if predictions.size < 3 * FIGURES.fewest:
         return 0.0
     total, low = 0.0, predictions.size // 3
     high = predictions.size - low
     parts = (slice(0, low), slice(low, high), slice(high, None))
-    for third, place in zip(parts, (lower, located(residuals[low:high]), upper), strict=True):
+    for third, place in zip(parts, places, strict=True):
         r = residuals[third]
         centre, scale = place
         # Twice as fast as NumPy's clip for a few hundred numbers.
