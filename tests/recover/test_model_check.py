@@ -157,6 +157,24 @@ def test_nothing_is_certified_where_two_things_are_wrong_with_the_residuals():
     assert certificate_factor(check, STANDARD) == np.inf
 
 
+@pytest.mark.parametrize(
+    ("signs", "needed"),
+    [
+        ({}, CHECKS.evidence),
+        ({"follow": 6.0}, CHECKS.hint),
+        ({"missing": 0.15}, CHECKS.hint),
+        ({"follow": 6.0, "missing": 0.15}, CHECKS.turn_hint**2),
+        # Within chance of the stated level.
+        ({"missing": 0.12}, CHECKS.evidence),
+    ],
+)
+def test_another_curve_needs_less_evidence_the_more_flags_tell_of_it(signs, needed):
+    for evidence, severe in ((0.95 * needed, False), (1.05 * needed, True)):
+        check = checked(RIGHT._replace(power=2.0, power_evidence=evidence, **signs))
+        assert check.severe is severe
+    assert not checked(RIGHT._replace(power=1.2, power_evidence=1.05 * needed, **signs)).severe
+
+
 def test_a_curve_or_a_direction_without_evidence_is_chance():
     assert not checked(RIGHT._replace(power=0.5, power_evidence=5.0, dependence=0.1, dependence_evidence=2.0)).failed
 
@@ -550,3 +568,28 @@ def test_noise_with_two_peaks_raises_no_alarm(seed):
     x /= np.linalg.norm(x)
     y = (A @ x) ** 2 + rng.choice([-0.5, 0.5], 2000) + 0.05 * rng.standard_normal(2000)
     assert not RobustPhaseRetrieval(contamination=0.1).fit(A, y).model_check_.severe
+
+
+def test_strange_rows_whose_responses_are_as_predicted_do_not_disagree():
+    assert checked(RIGHT._replace(flagged=0.4)).severe
+    assert not checked(RIGHT._replace(flagged=0.4, agreeing=0.25)).failed
+
+
+def test_rows_with_heavy_tails_raise_no_alarm_for_their_flags():
+    rng = np.random.default_rng([0, 5, 1500, 3, 7])
+    A, x = rng.standard_t(3, (1500, 5)) / np.sqrt(3), np.eye(5)[0]
+    y = (A @ x) ** 2 + 0.1 * rng.standard_normal(1500)
+    check = RobustPhaseRetrieval(contamination=0.0).fit(A, y).model_check_
+    assert not check.severe
+
+
+def test_an_expected_error_near_the_limit_is_exceeded_by_one_fit_of_six():
+    def limit(unknowns):
+        return next(
+            one.threshold for one in checked(RIGHT._replace(unknowns=unknowns)).checks if one.name == "expected error"
+        )
+
+    for unknowns in (5, 50):
+        # Relative errors of so many normal parts whose root mean square is the limit.
+        errors = np.random.default_rng(unknowns).standard_normal((4000, unknowns)) / np.sqrt(unknowns) * limit(unknowns)
+        assert 0.1 < np.mean(np.linalg.norm(errors, axis=1) > CHECKS.noisy) < 0.22

@@ -14,7 +14,9 @@ def power_check(figures: Figures, stated: float | str) -> Check:
     """Whether responses grow like ``|a·x|²``."""
     evidence = figures.power_evidence if figures.unexplained > CHECKS.exact else 0.0
     low, high = figures.power < CHECKS.low_power, figures.power > CHECKS.high_power
-    severe = evidence > CHECKS.evidence and (low or high)
+    # Flags that follow the predictions, and more of them than may be bad, are what another curve leaves: less is enough.
+    signs = int(figures.follow > CHECKS.deviations) + int(_more_flags(figures, stated))
+    severe = evidence > (CHECKS.evidence, CHECKS.hint, CHECKS.turn_hint**2)[signs] and (low or high)
     if not severe and _flags_follow(figures, stated):
         return Check(
             "power of the responses",
@@ -41,6 +43,13 @@ def power_check(figures: Figures, stated: float | str) -> Check:
         )
     limit = CHECKS.low_power if figures.power < 1 else CHECKS.high_power
     return Check("power of the responses", figures.power, limit, bool(failed), bool(severe), cause, remedy)
+
+
+def _more_flags(figures: Figures, stated: float | str) -> bool:
+    """Whether more samples with good rows are flagged than may be bad, by more than chance."""
+    bad = RIVAL_AUTO if isinstance(stated, str) else stated
+    chance = CHECKS.deviations * math.sqrt(bad * (1 - bad) / max(figures.samples, 1))
+    return figures.missing > bad + chance
 
 
 def _flags_follow(figures: Figures, stated: float | str) -> bool:

@@ -61,10 +61,12 @@ def flagged_check(figures: Figures, told: Told) -> Check:
     if not told.whitened:
         remedy += "whiten=True if the rows of A have another scale, mean or covariance; "
     remedy += "y**2 if y holds magnitudes; groups=... if whole frames or detectors go bad together."
-    too_many = figures.flagged > limit
+    # A row may be strange and its response as predicted.
+    disagreeing = figures.flagged - figures.agreeing
+    too_many = disagreeing > limit
     return Check(
         "flagged share",
-        figures.flagged,
+        disagreeing,
         limit,
         too_many,
         too_many,
@@ -164,11 +166,13 @@ def explained_check(figures: Figures) -> Check:
 def noise_check(figures: Figures, design: Design | None, is_complex: bool) -> Check:
     """Whether the noise leaves an answer."""
     expected = error_as_given(figures, design, is_complex)
-    drowned = not expected <= CHECKS.noisy
+    # The length of an error of so many normal parts has the relative standard deviation 1/sqrt(2 unknowns); one of six has more.
+    limit = CHECKS.noisy / (1 + 1 / math.sqrt(2 * figures.unknowns))
+    drowned = not expected <= limit
     return Check(
         "expected error",
         expected,
-        CHECKS.noisy,
+        limit,
         drowned,
         drowned,
         "the noise is too large for so few samples",
