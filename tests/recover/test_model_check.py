@@ -53,7 +53,7 @@ WRONG = [
     ("samples per unknown", {"kept": 70}, "Collect"),
     ("flagged share", {"flagged": 0.4}, "contamination="),
     ("explained responses", {"correlation": 0.02, "kept_correlation": 0.05}, "beside its own row"),
-    ("expected error", {"scale": 10.0}, "more samples"),
+    ("expected error", {"scale": 10.0, "noise": 10.0}, "more samples"),
     ("background", {"background": 0.8, "unexplained": 0.5}, 'noise_mean="unknown"'),
     ("power of the responses", {"power": 0.5, "power_evidence": 200.0}, r"y\*\*2"),
     ("power of the responses", {"power": 0.05, "power_evidence": 200.0}, r"10\*\*"),
@@ -583,13 +583,10 @@ def test_rows_with_heavy_tails_raise_no_alarm_for_their_flags():
     assert not check.severe
 
 
-def test_an_expected_error_near_the_limit_is_exceeded_by_one_fit_of_six():
-    def limit(unknowns):
-        return next(
-            one.threshold for one in checked(RIGHT._replace(unknowns=unknowns)).checks if one.name == "expected error"
-        )
+def test_few_samples_make_errors_larger_also_behind_rows_as_they_were_given():
+    def expected(**changes):
+        figures = RIGHT._replace(**changes)
+        return next(one.figure for one in checked(figures).checks if one.name == "expected error")
 
-    for unknowns in (5, 50):
-        # Relative errors of so many normal parts whose root mean square is the limit.
-        errors = np.random.default_rng(unknowns).standard_normal((4000, unknowns)) / np.sqrt(unknowns) * limit(unknowns)
-        assert 0.1 < np.mean(np.linalg.norm(errors, axis=1) > CHECKS.noisy) < 0.22
+    for few in ({"kept": 1800}, {"kept": 200}):
+        assert expected(stretch=3.0, **few) == pytest.approx(3 * expected(**few))

@@ -43,10 +43,17 @@ def doubts(check: ModelCheck) -> str:
 
 def sampling_error(figures: Figures, design: Design | None, is_complex: bool) -> float:
     """Relative standard error of the signal from noise alone, with what few samples add."""
-    # It grows without bound towards the number of samples below which the signal is not determined.
-    least = CHECKS.few_complex / 2 if is_complex else CHECKS.few_real
-    left = 1 - math.sqrt(min(least * figures.unknowns / max(figures.kept, 1), 1.0))
+    left = _left_by_few(figures, is_complex)
     return noise_error(figures, design, is_complex) / left if left > 0 else np.inf
+
+
+def _left_by_few(figures: Figures, is_complex: bool) -> float:
+    """One over the factor by which few samples make errors larger.
+
+    It grows without bound towards the number of samples below which the signal is not determined.
+    """
+    least = CHECKS.few_complex / 2 if is_complex else CHECKS.few_real
+    return 1 - math.sqrt(min(least * figures.unknowns / max(figures.kept, 1), 1.0))
 
 
 def error_as_given(figures: Figures, design: Design | None, is_complex: bool) -> float:
@@ -56,13 +63,13 @@ def error_as_given(figures: Figures, design: Design | None, is_complex: bool) ->
     be a bias, and the noise that the gradient meets is taken. Rows that are not centred are no such rows as all this is about,
     and there the larger one is taken still.
     """
-    error = noise_error(figures, design, is_complex)
-    # A part of no length is seen by its square alone, and so known to the root of what is left of it.
-    parts = min(figures.balance * error, max(error, CHECKS.by_squares * math.sqrt(error)))
     n = figures.unknowns // (2 if is_complex else 1)
     if design is None or design.shift <= largest_shift(n, design.rows):
         figures = figures._replace(efficient=_met_noise(figures))
-    return max(sampling_error(figures, design, is_complex), figures.stretch * parts)
+    error, left = noise_error(figures, design, is_complex), _left_by_few(figures, is_complex)
+    # A part of no length is seen by its square alone, and so known to the root of what is left of it.
+    parts = min(figures.balance * error, max(error, CHECKS.by_squares * math.sqrt(error)))
+    return max(error, figures.stretch * parts) / left if left > 0 else np.inf
 
 
 def _met_noise(figures: Figures) -> float:

@@ -166,13 +166,11 @@ def explained_check(figures: Figures) -> Check:
 def noise_check(figures: Figures, design: Design | None, is_complex: bool) -> Check:
     """Whether the noise leaves an answer."""
     expected = error_as_given(figures, design, is_complex)
-    # The length of an error of so many normal parts has the relative standard deviation 1/sqrt(2 unknowns); one of six has more.
-    limit = CHECKS.noisy / (1 + 1 / math.sqrt(2 * figures.unknowns))
-    drowned = not expected <= limit
+    drowned = not expected <= CHECKS.noisy
     return Check(
         "expected error",
         expected,
-        limit,
+        CHECKS.noisy,
         drowned,
         drowned,
         "the noise is too large for so few samples",
