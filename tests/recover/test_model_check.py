@@ -590,3 +590,10 @@ def test_few_samples_make_errors_larger_also_behind_rows_as_they_were_given():
 
     for few in ({"kept": 1800}, {"kept": 200}):
         assert expected(stretch=3.0, **few) == pytest.approx(3 * expected(**few))
+
+
+def test_flags_that_follow_their_predictions_may_be_an_adversarys_up_to_the_stated_level():
+    following = RIGHT._replace(missing_high=0.5, missing_low=0.05, follow=4.0, flagged_spread=0.6)
+    assert not checked(following._replace(missing=0.22), stated=0.2).severe
+    assert checked(following._replace(missing=0.28), stated=0.2).severe
+    assert checked(following._replace(missing=0.22), stated="auto").severe

@@ -212,11 +212,13 @@ def _follow(figures: Figures, stated: float | str) -> bool:
 
     Bad samples do not follow, or follow at one gain; where every row has a gain of its own, or rows are not quite as told, the
     error of a response is in proportion to it, and the largest ones are flagged on either side of their predictions. Nor need
-    they follow where there are more of them than may be bad.
+    they follow where there are more of them than may be bad. Where there are no more than were stated, an adversary may have
+    placed them so: it gains most by pushing on large predictions.
     """
+    follow = figures.follow > CHECKS.turn_hint and (isinstance(stated, str) or _more_flags(figures, stated))
     return (
         figures.missing_high > CHECKS.follow_missing
-        and (figures.follow > CHECKS.turn_hint or _more_than_bad(figures, stated))
+        and (follow or _more_than_bad(figures, stated))
         and figures.flagged_spread > CHECKS.rough
     )
 
