@@ -124,3 +124,16 @@ def test_two_gains_in_turn_are_reported_whatever_was_stated():
     for stated in (0.1, 0.3, "auto"):
         with pytest.warns(ModelWarning):
             rp.RobustPhaseRetrieval(contamination=stated).fit(rows, responses)
+
+
+def test_the_conjugate_is_a_rival_also_where_flags_are_too_few_to_determine_one():
+    rng = np.random.default_rng(6)
+    rows = rp.simulate.gaussian_design(300, 60, field="complex", seed=rng)
+    signal = rp.simulate.random_signal(60, field="complex", seed=rng)
+    here, there = (np.abs(rows @ one) ** 2 for one in (signal, signal.conj()))
+    residuals = np.where(rng.random(300) < 0.4, there - here, 0.0) + 0.02 * rng.standard_normal(300)
+    flagged = np.abs(residuals) > 0.06
+    assert flagged.sum() < 2 * 120
+    assert find_rival(rows, residuals, here, flagged, signal, 0.02).share > 0.25
+    # Behind real rows it is the same signal.
+    assert find_rival(rows.real, residuals, here, flagged, signal, 0.02).share < 0.1

@@ -186,8 +186,9 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
     first = first_pass(part, keep, halves, starts[:, :1], rng)
     predictions = first.predictions if fit.predictions is None else fit.predictions
     residuals = fit.responses - predictions - fit.centres
-    tailless = [not fit.counts and without_tails(r[k]) for r, k in zip(residuals.T, keep.T, strict=True)]
-    scales = np.array([located(r[k], tailless=t).scale for r, k, t in zip(residuals.T, keep.T, tailless, strict=True)])
+    left = [r[k] for r, k in zip(residuals.T, keep.T, strict=True)]
+    tailless = [not fit.counts and without_tails(r) for r in left]
+    scales = np.array([located(r, tailless=t).scale for r, t in zip(left, tailless, strict=True)])
     design = (
         None
         if first.lengths is None
@@ -328,12 +329,13 @@ def _rival(part: Part, j: int, residuals: Array, predictions: Array, good: Array
     """The rival of a signal; where no more samples are flagged than are expected, the answer at another gain alone."""
     assert part.single is not None
     used = np.isfinite(residuals) & good
-    signal = part.fit.signals[:, j]
-    rows = part.single if used.all() else part.single[used]
     flagged = ~keep[used]
     # It explains no more than all flagged samples.
     share = min(np.count_nonzero(flagged) / max(flagged.size, 1), _flagged(part, j))
     gain_alone = bool(share <= part.fit.expected[j])
+    # Another gain is seen without the rows.
+    rows = part.single if gain_alone or used.all() else part.single[used]
+    signal = part.fit.signals[:, j]
     return find_rival(rows, residuals[used], predictions[used], flagged, signal, float(scale), gain_alone=gain_alone)
 
 

@@ -7,9 +7,10 @@ do not agree with each other. Samples at which both signals predict about the sa
 there really are is seen among the samples at which the predictions differ; but an adversary chooses its samples among those, and
 then the rival has few of some kind.
 
-There are two candidates: the answer itself at another gain, and what is found among the flagged samples alone, from a leading
-eigenvector of their responses, or one across the answer, by population-Newton steps on the better part of the residuals, and then
-among all samples that it is closer to. The first costs nothing and is looked at also where no more samples are flagged than may
+There are three candidates: the answer itself at another gain, its conjugate, which rows told with the other sign of their phases
+ask for, and what is found among the flagged samples alone, if they are enough to determine a signal: from a leading eigenvector
+of their responses, or one across the answer, by population-Newton steps on the better part of the residuals, and then among all
+samples that it is closer to. The first costs nothing and is looked at also where no more samples are flagged than may
 be bad: of two gains in turn only the samples with large predictions are flagged.
 """
 
@@ -130,14 +131,20 @@ def find_rival(
     found = Rival(0.0 if gain_alone else share, 0.0, gain, at_gain)
     if gain_alone:
         return found
+
+    def stronger(known: Rival, rival: Array) -> Rival:
+        other, everywhere = support(abs2(project_block(rows, rival)), one_sided=False)
+        return known if known.share >= other else known._replace(share=other, everywhere=everywhere)
+
+    if np.iscomplexobj(rows):
+        found = stronger(found, signal.conj())
     if count < RIVAL.samples * unknowns:
         return found
     rival = _found(rows[flagged], y, signal, scale)
     # The rival's samples at which the answer is not far off were not flagged, and tell more of it.
     every = np.clip(residuals + predictions, -1e6 * energy, 1e6 * energy)
     rival = _settled(rows, every, np.abs(residuals), rival)
-    other, everywhere = support(abs2(project_block(rows, rival)), one_sided=False)
-    return found if found.share >= other else found._replace(share=other, everywhere=everywhere)
+    return stronger(found, rival)
 
 
 def _gain(y: Array, predictions: Array) -> float:
