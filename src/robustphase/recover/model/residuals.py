@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
-from scipy.stats import rankdata
 
 from robustphase.recover.model.figure_options import FIGURES, RIVAL_FROM
 from robustphase.recover.model.limits import CHECKS
@@ -137,13 +136,20 @@ def rank_correlation(a: Ordered, b: Ordered, chosen: Array, first: Array | None 
     count = first.size
     if count < FIGURES.fewest:
         return 0.0
-    if (a.ties and _ties(a.values[first])) or (b.ties and _ties(b.values[second])):
-        return correlation(rankdata(a.values[chosen]), rankdata(b.values[chosen]))
-    # Without ties the ranks are the whole numbers, of known mean and variance.
-    ranks = np.arange(count) - 0.5 * (count - 1)
+    own, other = (_centred_ranks(values, numbers) for values, numbers in ((a, first), (b, second)))
     among = np.empty(chosen.size)
-    among[second] = ranks
-    return float(ranks @ among[first]) / (count * (count * count - 1) / 12)
+    among[second] = other
+    size = math.sqrt(float(own @ own) * float(other @ other))
+    return float(own @ among[first]) / size if size > 0 else 0.0
+
+
+def _centred_ranks(values: Ordered, numbers: Array) -> Array:
+    """Ranks less their mean of the values of these numbers, which come in their order; equal values share the mean of theirs."""
+    ranks: Array = np.arange(numbers.size) - 0.5 * (numbers.size - 1)
+    if values.ties:
+        lows, counts = _runs(values.values[numbers])
+        ranks = np.repeat(ranks[lows] + 0.5 * (counts - 1), counts)
+    return ranks
 
 
 def followed(ahead: Ordered, heard: Ordered, flagged: Array) -> tuple[float, float]:
@@ -212,8 +218,14 @@ def _equal(heard: Ordered, chosen: Array) -> tuple[Array, Array, Array]:
     values = heard.values[numbers]
     if not _ties(values):
         return none, none, none
-    lows = np.append(0, 1 + np.flatnonzero(values[1:] != values[:-1]))
-    return numbers, lows, np.diff(np.append(lows, values.size))
+    return numbers, *_runs(values)
+
+
+def _runs(values: Array) -> tuple[Array, Array]:
+    """Where runs of equal values begin, and their lengths."""
+    ends = np.append(1 + np.flatnonzero(values[1:] != values[:-1]), values.size)
+    lows = np.append(0, ends[:-1])
+    return lows, ends - lows
 
 
 def unexplained_share(residuals: Array, responses: Array) -> float:
