@@ -69,7 +69,7 @@ def error_as_given(figures: Figures, design: Design | None, is_complex: bool) ->
     error, left = noise_error(figures, design, is_complex), _left_by_few(figures, is_complex)
     # A part of no length is seen by its square alone, and so known to the root of what is left of it.
     parts = min(figures.balance * error, max(error, CHECKS.by_squares * math.sqrt(error)))
-    return max(error, figures.stretch * parts) / left if left > 0 else np.inf
+    return figures.stretch * max(error / left, parts) if left > 0 else np.inf
 
 
 def _met_noise(figures: Figures) -> float:

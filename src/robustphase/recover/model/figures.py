@@ -37,7 +37,7 @@ from robustphase.recover.model.residuals import (
     weighed_noise,
     without_tails,
 )
-from robustphase.recover.model.rival_signal import RIVAL, Rival, find_rival
+from robustphase.recover.model.rival_signal import Rival, find_rival
 from robustphase.recover.model.samples import FittedSamples, Part, taken
 from robustphase.recover.model.single_entries import single_entry_gain
 from robustphase.rows.passes import abs2
@@ -118,8 +118,6 @@ class Figures(NamedTuple):
     balance : float
         The same for a complex signal behind real rows, whose real and imaginary parts are unequally long in the phase that makes
         them so: each is seen by its own length.
-    agreeing : float
-        Share of the samples that are flagged for their rows alone: their responses are large and as predicted.
     """
 
     samples: int
@@ -166,7 +164,6 @@ class Figures(NamedTuple):
     skew: float = 1.0
     stretch: float = 1.0
     balance: float = 1.0
-    agreeing: float = 0.0
 
 
 def measure(fit: FittedSamples, *, seed: int = 0) -> tuple[list[Figures], Design | None]:
@@ -286,7 +283,6 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
                 crowded=crowded_counts(told, g, predictions[:, j] + fit.centres[j])
                 if fit.counts
                 else crowded_share(told, g, predictions[:, j], float(scales[j])),
-                agreeing=_agreeing(used & ~k & ~good[:, j], predictions[:, j], residuals[:, j], float(scales[j])),
                 missing=missing[0],
                 missing_low=missing[1],
                 missing_high=missing[2],
@@ -298,20 +294,6 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
             )
         )
     return figures, design
-
-
-def _agreeing(doubted: Array, predictions: Array, residuals: Array, scale: float) -> float:
-    """Share of samples whose rows are doubted and whose responses agree with the answer, where that says something.
-
-    Long rows of a design with heavy tails are taken for bad ones. An answer that is wrong does not predict their responses; those
-    of short rows anything predicts.
-    """
-    numbers = np.flatnonzero(doubted)
-    if not numbers.size:
-        return 0.0
-    told = predictions[numbers] > 2 * RIVAL.explained * scale
-    agree = told & (np.abs(residuals[numbers]) < RIVAL.explained * scale)
-    return np.count_nonzero(agree) / doubted.size
 
 
 def _contested(part: Part, j: int, follow: float) -> bool:

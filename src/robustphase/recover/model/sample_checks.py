@@ -61,12 +61,10 @@ def flagged_check(figures: Figures, told: Told) -> Check:
     if not told.whitened:
         remedy += "whiten=True if the rows of A have another scale, mean or covariance; "
     remedy += "y**2 if y holds magnitudes; groups=... if whole frames or detectors go bad together."
-    # A row may be strange and its response as predicted.
-    disagreeing = figures.flagged - figures.agreeing
-    too_many = disagreeing > limit
+    too_many = figures.flagged > limit
     return Check(
         "flagged share",
-        disagreeing,
+        figures.flagged,
         limit,
         too_many,
         too_many,
