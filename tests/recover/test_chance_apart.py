@@ -23,7 +23,7 @@ def heard(monkeypatch):
         return chance
 
     monkeypatch.setattr(second_opinion, "chance_apart", watched)
-    monkeypatch.setattr(engine, "contradictions", lambda *_: Contradictions(np.full(1, 1.5), np.zeros(1, bool)))
+    monkeypatch.setattr(engine, "contradictions", lambda *_: Contradictions(np.full(1, 1.5), np.zeros((2, 1), bool)))
     return ratios
 
 

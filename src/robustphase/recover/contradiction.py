@@ -4,9 +4,10 @@ At a right answer residuals r are independent of the covariates, so *any* bounde
 projections s, has the gradient :math:`\sum_j h(r_j)\, w(|s_j|)\, s_j a_j` zero but for chance. The likelihood fit makes one such
 gradient vanish, that of its own influence ψ. Whoever learns how it works rewrites samples so that ψ balances them against the
 clean ones at a wrong signal; but other influences do not balance there. So three others are looked at after every fit, at the
-price of one pass: what large residuals ask, the same with strong samples held back, and what small ones ask. A fourth is that
-of a fit in which no sample pulls more than a typical one (:mod:`robustphase.recover.held_noise`). It is looked at across the
-signal alone: bounded pulls of skewed noise are no more zero in the mean, and shorten or lengthen a signal, but turn it nowhere.
+price of one pass: what large residuals ask, the same with strong samples held back, and what small ones ask. Two more are those
+of fits in which no sample pulls more than a typical one (:mod:`robustphase.recover.held_noise`), in the second with strong
+samples held back as well. They are looked at across the signal alone: bounded pulls of skewed noise are not zero in the mean,
+and shorten or lengthen a signal, but turn it nowhere.
 
 How large chance makes such a gradient follows from the residuals themselves. The answer was fitted, which takes away from
 :math:`h w s` what it has in common with :math:`\psi s`: with κ the ratio of their mean slopes, the gradient is the sum of
@@ -36,7 +37,7 @@ from robustphase.descend.likelihood_fit import LikelihoodFit
 from robustphase.likelihood import e_step
 from robustphase.likelihood.noise_model import NOISE
 from robustphase.problem import Problem, kept, real_unknowns
-from robustphase.recover.held_noise import HELD, Fitted, bounded_influence, shortest_half
+from robustphase.recover.held_noise import HELD, Fitted, bounded_influence, shortest_half, strength_factors
 from robustphase.rows import OperatorRows, RowSource, adjoint
 from robustphase.rows.passes import abs2, adjoint_block
 from robustphase.rows.source import Array, Parts
@@ -102,8 +103,9 @@ class Contradictions(NamedTuple):
     ----------
     strengths : ndarray of shape (k,)
         How strongly other influences contradict them, over what counts as a contradiction: values up to one are none.
-    pulled : ndarray of bool, shape (k,)
-        Which of them would turn if no sample pulled more than a typical one.
+    pulled : ndarray of bool, shape (2, k)
+        Which of them would turn if no sample pulled more than a typical one, and which if strong ones were held back besides; of
+        the two the one that asks for it more clearly.
     """
 
     strengths: Array
@@ -128,30 +130,31 @@ def contradictions(problem: Problem, fit: LikelihoodFit, weights: Array) -> Cont
         seen.moves * seen.units > CONTRADICTION.negligible
     )
     found = np.where(material, seen.energies / CONTRADICTION.slack, 0.0)
-    strengths = found[:-1].max(axis=0) / (1 + CONTRADICTION.deviations * chance)
-    turns = (found[-1] > 1 + CONTRADICTION.bounded * chance) & (seen.price < CONTRADICTION.dear)
-    return Contradictions(strengths, turns)
+    strengths = found[: len(ASKED)].max(axis=0) / (1 + CONTRADICTION.deviations * chance)
+    turns = np.where(seen.prices < CONTRADICTION.dear, found[len(ASKED) :], 0.0)
+    clearest = np.arange(len(turns))[:, np.newaxis] == turns.argmax(axis=0)
+    return Contradictions(strengths, clearest & (turns > 1 + CONTRADICTION.bounded * chance))
 
 
 class Asked(NamedTuple):
-    """What other influences ask of the answers, the last of them that of bounded pulls.
+    """What other influences ask of the answers, the last two of them those of bounded pulls.
 
     Attributes
     ----------
-    energies : ndarray of shape (4, k)
+    energies : ndarray of shape (5, k)
         Energy of their gradients over that of chance.
-    moves : ndarray of shape (4, k)
+    moves : ndarray of shape (5, k)
         Length of the step that they ask for in the unit: ε of it is what contamination can cause.
     units : ndarray of shape (k,)
         σ/(2‖x‖²), relative to the signal.
-    price : ndarray of shape (k,)
-        Squared error that bounded pulls add, over that of the answers, if nothing is wrong with these.
+    prices : ndarray of shape (2, k)
+        Squared errors that bounded pulls add, over those of the answers, if nothing is wrong with these.
     """
 
     energies: Array
     moves: Array
     units: Array
-    price: Array
+    prices: Array
 
 
 def asked_of(problem: Problem, fit: LikelihoodFit, weights: Array) -> Asked:
@@ -166,32 +169,33 @@ def asked_of(problem: Problem, fit: LikelihoodFit, weights: Array) -> Asked:
     middles, halves = np.transpose([shortest_half(r[used]) for r, used in zip(residuals.T, keep.T, strict=True)])
     unit = np.maximum(halves / HELD.normal, NOISE.tiny_scale)
     own, own_slopes = influence(problem, fit, residuals, keep)
-    coefficients, chance, steepness = [], [], []
+    coefficients, chance, steepness, ratios = [], [], [], []
     for asked, held_back, slopes in _others(problem, residuals - middles, unit, np.sqrt(energy / level)):
         # A background that is off shows in all samples alike, and is no contradiction.
         values = np.where(keep, asked - np.where(keep, asked, 0.0).sum(axis=0) / counts, 0.0) * held_back
         steep = np.where(keep, slopes * energy, 0.0).sum(axis=0)
-        ratio = steep / unit / np.where(own_slopes == 0, np.inf, own_slopes)
+        ratios.append(steep / unit / np.where(own_slopes == 0, np.inf, own_slopes))
         coefficients.append(values * s)
-        chance.append(abs2((values - ratio * own) * s))
+        chance.append(abs2((values - ratios[-1] * own) * s))
         steepness.append(steep)
-    # And what chance does to the fit itself, in the terms of the last.
-    chance.append(abs2(ratio * own * s))
+    # And what chance does to the fit itself.
+    chance.append(abs2(own * s))
     gradients, energies = gradient_and_chance(problem.source, np.hstack(coefficients), np.hstack(chance))
-    *by_chance, own_chance = energies.reshape(-1, k)
+    gradients, energies = gradients.reshape(-1, len(steepness), k), energies.reshape(-1, k)
     # The square of a shorter signal is no number.
     norms = np.maximum(np.linalg.norm(fit.state.signals, axis=0), _SHORTEST)
     along = fit.state.signals / norms
-    gradients[:, -k:] -= along * (along.conj() * gradients[:, -k:]).sum(axis=0)
-    by_chance[-1] = by_chance[-1] - (chance[-2] * (energy / norms**2)).sum(axis=0)
-    found = abs2(gradients).sum(axis=0).reshape(-1, k)
+    for place in range(len(ASKED), len(steepness)):
+        gradients[:, place] -= along * (along.conj() * gradients[:, place]).sum(axis=0)
+        energies[place] -= (chance[place] * (energy / norms**2)).sum(axis=0)
+    found, (*by_chance, own_chance) = abs2(gradients).sum(axis=0), energies
     # An answer that half of the samples meet to within roundings has nothing left to contradict it.
     noisy = halves > HELD.normal * NOISE.tiny_scale
     return Asked(
         np.where(noisy, found / np.maximum(by_chance, _TINY), 0.0),
         np.sqrt(found) * norms / np.maximum(np.abs(steepness), _TINY),
         unit / (2 * norms**2),
-        by_chance[-1] / np.maximum(own_chance, _TINY),
+        (by_chance / np.maximum(np.square(ratios) * own_chance, _TINY))[len(ASKED) :],
     )
 
 
@@ -208,7 +212,9 @@ def _others(problem: Problem, residuals: Array, unit: Array, sizes: Array) -> It
     low, middle, high = (
         problem.weights * bounded_influence(problem, (u + step) * unit, unit, sizes) for step in (-shift, 0.0, shift)
     )
-    yield middle, np.ones((1, 1)), (high - low) / (2 * shift)
+    slopes = (high - low) / (2 * shift)
+    for factors in (np.ones((1, 1)), strength_factors(sizes)):
+        yield middle, factors, slopes * factors
 
 
 def gradient_and_chance(source: RowSource, coefficients: Array, squares: Array) -> tuple[Array, Array]:

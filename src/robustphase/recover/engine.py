@@ -285,9 +285,9 @@ def _fit_with_evidence(
     replaced = np.zeros(again.size, bool)
     if doubts.heard.any():
         fit, replaced = _heard_twice(problem, Fitted(fitted, fit), weights, doubts, run)
-    pulled = against.pulled & ~replaced
+    pulled = against.pulled.any(axis=0) & ~replaced
     if pulled.any():
-        fit = fit.put(pulled, _turned(Fitted(fitted, fit).only(pulled), run))
+        fit = fit.put(pulled, _turned(Fitted(fitted, fit).only(pulled), against.pulled[1, pulled], run))
     if fit is not first:
         weights, _ = _classified(problem, fitted, fit)
     units = problem.units
@@ -330,11 +330,14 @@ def _heard_twice(
     return answers.fit.put(columns, others), columns
 
 
-def _turned(answers: Fitted, run: Run) -> LikelihoodFit:
-    """The fits, turned to where they point if no sample pulls more than a typical one; their lengths and noises stay."""
+def _turned(answers: Fitted, held_back: Array, run: Run) -> LikelihoodFit:
+    """The fits, turned to where they point if no sample pulls more than a typical one; their lengths and noises stay.
+
+    And where some are told to, shape (k,), if strong samples are held back as well.
+    """
     problem, fit = answers
     signals = fit.state.signals
-    bounded = fit_bounded(problem, signals, fit.state.backgrounds).fit
+    bounded = fit_bounded(problem, signals, fit.state.backgrounds, held_back).fit
     norms = np.linalg.norm(signals, axis=0), np.linalg.norm(bounded.state.signals, axis=0)
     turned = np.where(bounded.converged & (norms[1] > 0), bounded.state.signals * (norms[0] / norms[1]), signals)
     run.history.note("bounded pulls", norms[0].size, moved=bounded.moves[-1])

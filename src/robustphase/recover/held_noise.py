@@ -8,7 +8,7 @@ What a sample asks of the fit grows with its residual, and with its projection. 
 
 - strong samples lose weight, whatever their residuals are (Mallows' estimator);
 - no sample *pulls* more than a typical one does: the pull of a residual of u deviations at a projection of s root mean squares
-  is :math:`|u s|`, and counts as one where it is more (Krasker and Welsch, 1982).
+  is :math:`|u s|`, and counts as one where it is more (Krasker and Welsch, 1982). Or both.
 """
 
 from __future__ import annotations
@@ -119,14 +119,15 @@ def fit_tightly(problem: Problem, signals: Array, backgrounds: Array, held_back:
     return found
 
 
-def fit_bounded(problem: Problem, signals: Array, backgrounds: Array) -> Fitted:
+def fit_bounded(problem: Problem, signals: Array, backgrounds: Array, held_back: Array) -> Fitted:
     """The fit to all samples of signals and backgrounds alone, with bounded pulls; parameters as in :func:`fit_tightly`."""
     found: Fitted | None = None
     for tol in HELD.bounded_tol:
         energy = abs2(project(problem.source, signals))
         residuals = problem.responses - energy - backgrounds
         scales = np.maximum(half_scales(problem, residuals), _TINY)
-        factors = pull_factors(residuals / scales, _sizes(problem, energy))
+        sizes = _sizes(problem, energy)
+        factors = pull_factors(residuals / scales, sizes) * np.where(held_back, strength_factors(sizes), 1.0)
         state = State(signals, backgrounds, *_held(problem, scales))
         found = _fit_held(problem, state, factors, (tol, HELD.bounded_passes))
         signals, backgrounds = found.fit.state.signals, found.fit.state.backgrounds
@@ -137,6 +138,12 @@ def fit_bounded(problem: Problem, signals: Array, backgrounds: Array) -> Fitted:
 def pull_factors(u: Array, sizes: Array) -> Array:
     """Weights that leave no sample more than a typical pull, from residuals in deviations and projections in mean sizes."""
     factors: Array = np.minimum(HELD.pull / np.maximum(np.abs(u) * sizes, _TINY), 1.0)
+    return factors
+
+
+def strength_factors(sizes: Array) -> Array:
+    """Weights that hold back every other sample, those with a projection beyond the middle of normal ones."""
+    factors: Array = np.minimum(HELD.normal / np.maximum(sizes, _TINY), 1.0)
     return factors
 
 
