@@ -7,7 +7,7 @@ import pytest
 
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.recover import engine, second_opinion
-from robustphase.recover.contradiction import chance_apart
+from robustphase.recover.contradiction import Contradictions, chance_apart
 from robustphase.simulate import make_world
 
 
@@ -23,7 +23,7 @@ def heard(monkeypatch):
         return chance
 
     monkeypatch.setattr(second_opinion, "chance_apart", watched)
-    monkeypatch.setattr(engine, "contradictions", lambda *_: np.full(1, 1.5))
+    monkeypatch.setattr(engine, "contradictions", lambda *_: Contradictions(np.full(1, 1.5), np.zeros((2, 1), bool)))
     return ratios
 
 

@@ -4,7 +4,10 @@ At a right answer residuals r are independent of the covariates, so *any* bounde
 projections s, has the gradient :math:`\sum_j h(r_j)\, w(|s_j|)\, s_j a_j` zero but for chance. The likelihood fit makes one such
 gradient vanish, that of its own influence ψ. Whoever learns how it works rewrites samples so that ψ balances them against the
 clean ones at a wrong signal; but other influences do not balance there. So three others are looked at after every fit, at the
-price of one pass: what large residuals ask, the same with strong samples held back, and what small ones ask.
+price of one pass: what large residuals ask, the same with strong samples held back, and what small ones ask. Two more are those
+of fits in which no sample pulls more than a typical one (:mod:`robustphase.recover.held_noise`), in the second with strong
+samples held back as well. They are looked at across the signal alone: bounded pulls of skewed noise are not zero in the mean,
+and shorten or lengthen a signal, but turn it nowhere.
 
 How large chance makes such a gradient follows from the residuals themselves. The answer was fitted, which takes away from
 :math:`h w s` what it has in common with :math:`\psi s`: with κ the ratio of their mean slopes, the gradient is the sum of
@@ -23,7 +26,7 @@ So the second is closer once the squared distance is beyond 2v (Green and Strawd
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -33,7 +36,8 @@ from robustphase.constants import derived, empirical, numeric
 from robustphase.descend.likelihood_fit import LikelihoodFit
 from robustphase.likelihood import e_step
 from robustphase.likelihood.noise_model import NOISE
-from robustphase.problem import Problem, join_columns, kept, real_unknowns
+from robustphase.problem import Problem, kept, real_unknowns
+from robustphase.recover.held_noise import HELD, Fitted, bounded_influence, shortest_half, strength_factors
 from robustphase.rows import OperatorRows, RowSource, adjoint
 from robustphase.rows.passes import abs2, adjoint_block
 from robustphase.rows.source import Array, Parts
@@ -49,6 +53,14 @@ class ContradictionOptions:
         1.1, "times chance that is none yet: the slopes are estimates, whose errors no number of unknowns averages out"
     )
     deviations: float = derived(2.5, "standard deviations of chance on top, sqrt(2/d) each for d real unknowns")
+    bounded: float = derived(
+        1.5,
+        "the same for bounded pulls: with the slack chance is beyond once in 20 to 40 fits, and costs a sixth of the accuracy",
+    )
+    dear: float = derived(
+        1.0,
+        "squared errors of the answer that bounded pulls may add: where they add more, most of what they turn is chance",
+    )
     material: float = empirical(
         0.3,
         "a contradiction counts if it asks for this part of the move that contamination can cause, ε σ/(2‖x‖²): with many "
@@ -56,9 +68,6 @@ class ContradictionOptions:
     )
     negligible: float = numeric(1e-5, "relative moves below it are none: that much a fit leaves undone")
     shift: float = numeric(0.05, "shift of the residuals, over their scale, that shows the slope of the influence")
-    normal: float = derived(
-        0.6745, "half of the residuals of normal noise are shorter than this many standard deviations"
-    )
     least: float = numeric(0.1, "projections below this fraction of their root mean square count as that large")
 
 
@@ -87,10 +96,24 @@ _LARGEST = 1e3
 _SHORTEST = 1e-100
 
 
-def contradictions(problem: Problem, fit: LikelihoodFit, weights: Array) -> Array:
-    """How strongly other influences contradict the answers, over what counts as a contradiction, shape (k,): one pass.
+class Contradictions(NamedTuple):
+    """What speaks against answers.
 
-    Values up to one are none.
+    Attributes
+    ----------
+    strengths : ndarray of shape (k,)
+        How strongly other influences contradict them, over what counts as a contradiction: values up to one are none.
+    pulled : ndarray of bool, shape (2, k)
+        Which of them would turn if no sample pulled more than a typical one, and which if strong ones were held back besides; of
+        the two the one that asks for it more clearly.
+    """
+
+    strengths: Array
+    pulled: Array
+
+
+def contradictions(problem: Problem, fit: LikelihoodFit, weights: Array) -> Contradictions:
+    """What other influences have against the answers: one pass.
 
     Parameters
     ----------
@@ -102,30 +125,36 @@ def contradictions(problem: Problem, fit: LikelihoodFit, weights: Array) -> Arra
         Weights of the samples: those that are not kept have contradicted their answer already.
     """
     seen = asked_of(problem, fit, weights)
-    most = CONTRADICTION.slack * (1 + CONTRADICTION.deviations * np.sqrt(2 / real_unknowns(fit.state.signals)))
+    chance = np.sqrt(2 / real_unknowns(fit.state.signals))
     material = (seen.moves > CONTRADICTION.material * problem.levels) & (
         seen.moves * seen.units > CONTRADICTION.negligible
     )
-    strengths: Array = np.where(material, seen.energies / most, 0.0).max(axis=0)
-    return strengths
+    found = np.where(material, seen.energies / CONTRADICTION.slack, 0.0)
+    strengths = found[: len(ASKED)].max(axis=0) / (1 + CONTRADICTION.deviations * chance)
+    turns = np.where(seen.prices < CONTRADICTION.dear, found[len(ASKED) :], 0.0)
+    clearest = np.arange(len(turns))[:, np.newaxis] == turns.argmax(axis=0)
+    return Contradictions(strengths, clearest & (turns > 1 + CONTRADICTION.bounded * chance))
 
 
 class Asked(NamedTuple):
-    """What other influences ask of the answers.
+    """What other influences ask of the answers, the last two of them those of bounded pulls.
 
     Attributes
     ----------
-    energies : ndarray of shape (3, k)
+    energies : ndarray of shape (5, k)
         Energy of their gradients over that of chance.
-    moves : ndarray of shape (3, k)
+    moves : ndarray of shape (5, k)
         Length of the step that they ask for in the unit: ε of it is what contamination can cause.
     units : ndarray of shape (k,)
         σ/(2‖x‖²), relative to the signal.
+    prices : ndarray of shape (2, k)
+        Squared errors that bounded pulls add, over those of the answers, if nothing is wrong with these.
     """
 
     energies: Array
     moves: Array
     units: Array
+    prices: Array
 
 
 def asked_of(problem: Problem, fit: LikelihoodFit, weights: Array) -> Asked:
@@ -137,34 +166,55 @@ def asked_of(problem: Problem, fit: LikelihoodFit, weights: Array) -> Asked:
     counts = np.maximum(keep.sum(axis=0), 1)
     energy = abs2(s)
     level = np.maximum(energy.sum(axis=0) / counts, _TINY)
-    sizes = np.sqrt(energy / level + CONTRADICTION.least**2)
     middles, halves = np.transpose([shortest_half(r[used]) for r, used in zip(residuals.T, keep.T, strict=True)])
-    unit = np.maximum(halves / CONTRADICTION.normal, NOISE.tiny_scale)
-    with np.errstate(over="ignore"):
-        u = np.clip((residuals - middles) / unit, -_LARGEST, _LARGEST)
+    unit = np.maximum(halves / HELD.normal, NOISE.tiny_scale)
     own, own_slopes = influence(problem, fit, residuals, keep)
-    coefficients, chance, steepness = [], [], []
-    for asked, power in ASKED:
-        values, slopes = asked(u)
+    coefficients, chance, steepness, ratios = [], [], [], []
+    for asked, held_back, slopes in _others(problem, residuals - middles, unit, np.sqrt(energy / level)):
         # A background that is off shows in all samples alike, and is no contradiction.
-        values = np.where(keep, values - np.where(keep, values, 0.0).sum(axis=0) / counts, 0.0)
-        held_back = np.where(keep, sizes**-power, 0.0)
-        steep = (slopes * held_back * energy).sum(axis=0)
-        ratio = steep / unit / np.where(own_slopes == 0, np.inf, own_slopes)
-        coefficients.append(values * held_back * s)
-        chance.append(abs2((values * held_back - ratio * own) * s))
+        values = np.where(keep, asked - np.where(keep, asked, 0.0).sum(axis=0) / counts, 0.0) * held_back
+        steep = np.where(keep, slopes * energy, 0.0).sum(axis=0)
+        ratios.append(steep / unit / np.where(own_slopes == 0, np.inf, own_slopes))
+        coefficients.append(values * s)
+        chance.append(abs2((values - ratios[-1] * own) * s))
         steepness.append(steep)
-    gradient, by_chance = gradient_and_chance(problem.source, np.hstack(coefficients), np.hstack(chance))
-    found = abs2(gradient).sum(axis=0).reshape(len(ASKED), k)
+    # And what chance does to the fit itself.
+    chance.append(abs2(own * s))
+    gradients, energies = gradient_and_chance(problem.source, np.hstack(coefficients), np.hstack(chance))
+    gradients, energies = gradients.reshape(-1, len(steepness), k), energies.reshape(-1, k)
     # The square of a shorter signal is no number.
     norms = np.maximum(np.linalg.norm(fit.state.signals, axis=0), _SHORTEST)
+    along = fit.state.signals / norms
+    for place in range(len(ASKED), len(steepness)):
+        gradients[:, place] -= along * (along.conj() * gradients[:, place]).sum(axis=0)
+        energies[place] -= (chance[place] * (energy / norms**2)).sum(axis=0)
+    found, (*by_chance, own_chance) = abs2(gradients).sum(axis=0), energies
     # An answer that half of the samples meet to within roundings has nothing left to contradict it.
-    noisy = halves > CONTRADICTION.normal * NOISE.tiny_scale
+    noisy = halves > HELD.normal * NOISE.tiny_scale
     return Asked(
-        np.where(noisy, found / np.maximum(by_chance.reshape(len(ASKED), k), _TINY), 0.0),
+        np.where(noisy, found / np.maximum(by_chance, _TINY), 0.0),
         np.sqrt(found) * norms / np.maximum(np.abs(steepness), _TINY),
         unit / (2 * norms**2),
+        (by_chance / np.maximum(np.square(ratios) * own_chance, _TINY))[len(ASKED) :],
     )
+
+
+def _others(problem: Problem, residuals: Array, unit: Array, sizes: Array) -> Iterator[tuple[Array, Array, Array]]:
+    """The other influences: values, what they are multiplied with once they are centred, and slopes of both, each (m, k)."""
+    with np.errstate(over="ignore"):
+        u = np.clip(residuals / unit, -_LARGEST, _LARGEST)
+    softened = np.sqrt(sizes**2 + CONTRADICTION.least**2)
+    for asked, power in ASKED:
+        values, slopes = asked(u)
+        held_back = softened**-power
+        yield values, held_back, slopes * held_back
+    shift = CONTRADICTION.shift
+    low, middle, high = (
+        problem.weights * bounded_influence(problem, (u + step) * unit, unit, sizes) for step in (-shift, 0.0, shift)
+    )
+    slopes = (high - low) / (2 * shift)
+    for factors in (np.ones((1, 1)), strength_factors(sizes)):
+        yield middle, factors, slopes * factors
 
 
 def gradient_and_chance(source: RowSource, coefficients: Array, squares: Array) -> tuple[Array, Array]:
@@ -184,17 +234,6 @@ def gradient_and_chance(source: RowSource, coefficients: Array, squares: Array) 
     return gradient, chance
 
 
-def shortest_half(values: Array) -> tuple[float, float]:
-    """Middle, and half the length, of the shortest interval that holds half of the values; zeros if there are none."""
-    ordered = np.sort(values)
-    half = ordered.size // 2
-    if not half:
-        return (float(ordered[0]), 0.0) if ordered.size else (0.0, 0.0)
-    lengths = ordered[half:] - ordered[: ordered.size - half]
-    low = int(lengths.argmin())
-    return float(ordered[low] + ordered[low + half]) / 2, float(lengths[low]) / 2
-
-
 def influence(problem: Problem, fit: LikelihoodFit, residuals: Array, keep: Array) -> tuple[Array, Array]:
     """Influence ψ of every sample on the fit, (m, k), and the sums (k,) of its slopes times the energy of the projections."""
     scales, used = fit.state.noise.scales, np.where(keep, problem.weights, 0.0)
@@ -208,23 +247,6 @@ def influence(problem: Problem, fit: LikelihoodFit, residuals: Array, keep: Arra
     slopes = (asked_at(residuals + shift) - asked_at(residuals - shift)) / np.maximum(2 * shift, _TINY)
     own: Array = fit.weights * used * residuals
     return own, np.asarray((slopes * abs2(np.where(keep, fit.projections, 0))).sum(axis=0))
-
-
-class Fitted(NamedTuple):
-    """Fits, and the samples as they were fitted."""
-
-    problem: Problem
-    fit: LikelihoodFit
-
-    def only(self, columns: Array) -> Fitted:
-        """Some of the columns, given as a mask or by their places."""
-        return Fitted(self.problem.only(columns), self.fit.only(columns))
-
-    def joined(self, other: Fitted) -> Fitted:
-        """These fits, then those to the same rows."""
-        names = ("responses", "weights", "density", "levels", "units")
-        both = {name: join_columns(getattr(self.problem, name), getattr(other.problem, name)) for name in names}
-        return Fitted(self.problem._replace(**both), self.fit.joined(other.fit))
 
 
 def chance_apart(one: Fitted, other: Fitted) -> Array:

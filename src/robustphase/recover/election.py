@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robustphase.constants import derived, empirical
-from robustphase.recover.contradiction import shortest_half
+from robustphase.recover.held_noise import shortest_half
 from robustphase.rows.source import Array
 
 _TINY = float(np.finfo(np.float64).tiny)

@@ -32,7 +32,8 @@ from robustphase.likelihood import NoiseModel, classify, compare, initial_model
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
 from robustphase.problem import PROBLEM, Candidates, Grouping, Problem, kept
-from robustphase.recover.contradiction import Fitted, contradictions
+from robustphase.recover.contradiction import contradictions
+from robustphase.recover.held_noise import Fitted, fit_bounded, judged
 from robustphase.recover.law.answers import Detector
 from robustphase.recover.law.under_law import under_law, with_censored, without_censored
 from robustphase.recover.pilot import pilot_samples, recover_all
@@ -41,7 +42,7 @@ from robustphase.recover.sample_rule import Suspects, sample_rule
 from robustphase.recover.second_opinion import Sought, faint, second_opinions
 from robustphase.recover.selection import Selected, finalists, select
 from robustphase.recover.uneven import recover_uneven
-from robustphase.rows import OperatorRows
+from robustphase.rows import OperatorRows, project
 from robustphase.rows.source import Array
 from robustphase.rows.threads import allowed_threads, run_in_threads, single_threaded_blas
 from robustphase.rows.watching import tell_found
@@ -277,12 +278,17 @@ def _fit_with_evidence(
     run.history.note("likelihood", again.size, moved=fit.moves[-1], scale=scale)
     tell_found(np.sqrt(problem.units) * fit.state.signals / run.size)
     weights, counted = _classified(problem, fitted, fit)
-    doubts = contradictions(fitted, fit, weights)
+    against = contradictions(fitted, fit, weights)
     dim = faint(fitted, fit)
-    heard = (doubts > 1) | dim
+    doubts = _Doubts(against.strengths, (against.strengths > 1) | dim)
     first = fit
-    if heard.any():
-        fit = _heard_twice(problem, Fitted(fitted, fit), weights, _Doubts(doubts, heard), run)
+    replaced = np.zeros(again.size, bool)
+    if doubts.heard.any():
+        fit, replaced = _heard_twice(problem, Fitted(fitted, fit), weights, doubts, run)
+    pulled = against.pulled.any(axis=0) & ~replaced
+    if pulled.any():
+        fit = fit.put(pulled, _turned(Fitted(fitted, fit).only(pulled), against.pulled[1, pulled], run))
+    if fit is not first:
         weights, _ = _classified(problem, fitted, fit)
     units = problem.units
     # Under doubts that nothing better came of, the answer stands; another one is not what the densities were made for.
@@ -302,8 +308,10 @@ class _Doubts(NamedTuple):
     heard: Array
 
 
-def _heard_twice(problem: Problem, answers: Fitted, weights: Array, doubts: _Doubts, run: Run) -> LikelihoodFit:
-    """The fits, with other answers where they are heard again and the samples vote for others."""
+def _heard_twice(
+    problem: Problem, answers: Fitted, weights: Array, doubts: _Doubts, run: Run
+) -> tuple[LikelihoodFit, Array]:
+    """The fits, with other answers where they are heard again and the samples vote for others; and for which, shape (k,)."""
     strengths, heard = doubts
     search = _broad_candidates if heard.sum() <= ENGINE.broad_columns else _shared_candidates
     better, others = second_opinions(
@@ -314,12 +322,27 @@ def _heard_twice(problem: Problem, answers: Fitted, weights: Array, doubts: _Dou
         lambda whole, half: search(whole, half, run),
     )
     run.history.note("second opinion", int(heard.sum()), moved=others.moves[-1])
-    if not better.any():
-        return answers.fit
-    run.history.overruled = True
     columns = heard.copy()
     columns[heard] = better
-    return answers.fit.put(columns, others)
+    if not better.any():
+        return answers.fit, columns
+    run.history.overruled = True
+    return answers.fit.put(columns, others), columns
+
+
+def _turned(answers: Fitted, held_back: Array, run: Run) -> LikelihoodFit:
+    """The fits, turned to where they point if no sample pulls more than a typical one; their lengths and noises stay.
+
+    And where some are told to, shape (k,), if strong samples are held back as well.
+    """
+    problem, fit = answers
+    signals = fit.state.signals
+    bounded = fit_bounded(problem, signals, fit.state.backgrounds, held_back).fit
+    norms = np.linalg.norm(signals, axis=0), np.linalg.norm(bounded.state.signals, axis=0)
+    turned = np.where(bounded.converged & (norms[1] > 0), bounded.state.signals * (norms[0] / norms[1]), signals)
+    run.history.note("bounded pulls", norms[0].size, moved=bounded.moves[-1])
+    seen = judged(problem, fit.state._replace(signals=turned), project(problem.source, turned))
+    return seen._replace(converged=fit.converged, reasons=fit.reasons)
 
 
 def _broad_candidates(problem: Problem, half: Problem, run: Run) -> list[Sought]:

@@ -24,39 +24,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, derived, empirical, numeric
-from robustphase.descend.climb import CLIMB, Free, Reason, Stopping
-from robustphase.descend.likelihood_fit import LikelihoodFit, fit_likelihood
-from robustphase.descend.objective import State
+from robustphase.constants import derived, empirical
+from robustphase.descend.climb import CLIMB
+from robustphase.descend.likelihood_fit import LikelihoodFit
 from robustphase.initialise.screening import match_lengths
-from robustphase.likelihood import e_step, initial_model
+from robustphase.likelihood import initial_model
 from robustphase.likelihood.noise_model import NOISE
 from robustphase.population import distance
 from robustphase.problem import Candidates, Problem, kept, real_unknowns, select_columns
-from robustphase.recover.contradiction import CONTRADICTION, Fitted, chance_apart, shortest_half
+from robustphase.recover.contradiction import chance_apart
 from robustphase.recover.election import Rules, elected
-from robustphase.rows import OperatorRows, project
+from robustphase.recover.held_noise import HELD, Fitted, fit_tightly, half_scales, held_as_found
+from robustphase.rows import OperatorRows
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 
 _TINY = float(np.finfo(np.float64).tiny)
-#: Variances of the predictions over that of the noise, so small that they change nothing.
-_SMALL = 1e-3
 
 
 @dataclass(frozen=True)
 class OpinionOptions:
     """Constants of the second opinion."""
 
-    tight: float = empirical(
-        0.6, "scale at which noise is held, over that which the best half of the residuals suggests"
-    )
-    strong: float = empirical(
-        0.3, "projections beyond this fraction of their root mean square lose weight, so that all pull about alike"
-    )
-    floor: float = derived(
-        1.0, "density floor of bad responses there: one over their unit, as dense as ordinary responses lie"
-    )
     optimism: float = empirical(
         0.15,
         "lead, in standard errors of a vote and roots of the real unknowns, that a tight fit to these very samples has "
@@ -75,8 +64,6 @@ class OpinionOptions:
         "times the squared distance that chance leaves between two fits, up to which another signal is the answer again: beyond, "
         "the squared bias of the answer is larger than what chance adds to the other",
     )
-    tol: tuple[float, ...] = numeric((1e-2, 1e-4), "relative steps at which the two rounds of a tight fit end")
-    passes: int = budget(15, "most passes of each")
 
 
 OPINION = OpinionOptions()
@@ -127,7 +114,7 @@ def faint(problem: Problem, fit: LikelihoodFit) -> Array:
     m, power = problem.source.shape[0], powers(fit.state.signals)
     if m < 2 * CLIMB.few_samples * real_unknowns(fit.state.signals):
         return np.zeros(power.shape, bool)
-    half = best_half(problem, fit.residuals)
+    half = HELD.normal * half_scales(problem, fit.residuals)
     dim: Array = fit.converged & (power > 0) & (power < half) & (half > NOISE.tiny_scale)
     return dim
 
@@ -183,7 +170,7 @@ def second_opinions(
     )
     winners = others.fit.only(chosen[better])
     # Reported with the noise that their best half of residuals suggests.
-    scales = best_half(problem.only(better), winners.residuals) / CONTRADICTION.normal
+    scales = half_scales(problem.only(better), winners.residuals)
     wide = initial_model(np.maximum(scales, NOISE.tiny_scale), problem.levels[better])
     return better, winners._replace(state=winners.state._replace(noise=wide))
 
@@ -243,7 +230,7 @@ def _matched(problem: Problem) -> Array:
 def standard_errors_of(problem: Problem, fit: LikelihoodFit) -> Array:
     """Errors of least squares at the answers, relative to them, for the noise that their best halves suggest, shape (k,)."""
     signals, m = fit.state.signals, len(fit.residuals)
-    scales = best_half(problem, fit.residuals) / CONTRADICTION.normal
+    scales = half_scales(problem, fit.residuals)
     errors: Array = scales / np.maximum(2 * powers(signals), _TINY) * np.sqrt(real_unknowns(signals) / m)
     return errors
 
@@ -253,69 +240,6 @@ def _lead(doubt: float, unknowns: int) -> float:
         # Nothing is held against the answer but that it is faint.
         return np.inf
     return 0.0 if doubt > OPINION.sure else OPINION.optimism * float(np.sqrt(unknowns))
-
-
-def best_half(problem: Problem, residuals: Array) -> Array:
-    """Half the length of the shortest interval that holds half of the residuals of each column, shape (k,)."""
-    used = np.broadcast_to(problem.weights > 0, residuals.shape)
-    return np.array([shortest_half(column[use])[1] for column, use in zip(residuals.T, used.T, strict=True)])
-
-
-def fit_tightly(problem: Problem, signals: Array, backgrounds: Array, held_back: Array) -> Fitted:
-    """The fit to all samples of signals and backgrounds alone, with noise that is held.
-
-    Parameters
-    ----------
-    problem : Problem
-        The samples, one column for each fit.
-    signals, backgrounds : ndarray of shape (n, k) and (k,)
-        Where to start.
-    held_back : ndarray of bool, shape (k,)
-        For which of them strong samples lose weight.
-    """
-    found: Fitted | None = None
-    for tol in OPINION.tol:
-        energy = abs2(project(problem.source, signals))
-        scales = best_half(problem, problem.responses - energy - backgrounds) / CONTRADICTION.normal
-        scales = np.maximum(OPINION.tight * scales, _TINY)
-        used = problem.weights > 0
-        mean = np.where(used, energy, 0.0).sum(axis=0) / np.maximum(used.sum(axis=0), 1)
-        strong = np.where(held_back, OPINION.strong * np.sqrt(mean / np.maximum(energy, _TINY)), 1.0)
-        held = problem.floored(OPINION.floor)._replace(weights=problem.weights * np.minimum(strong, 1.0))
-        state = State(signals, backgrounds, initial_model(scales, problem.levels), _SMALL * scales**2)
-        fit = fit_likelihood(held, state, Stopping(tol, np.inf, OPINION.passes, 0), Free.NOTHING)
-        signals, backgrounds = fit.state.signals, fit.state.backgrounds
-        found = Fitted(held, fit)
-    assert found is not None
-    return found
-
-
-def held_as_found(problem: Problem, signals: Array, backgrounds: Array) -> Fitted:
-    """Signals and backgrounds as they are, with the noise that their best half of residuals suggests.
-
-    They do not count as converged: no fit to all samples has ended there.
-    """
-    projections = project(problem.source, signals)
-    scales = best_half(problem, problem.responses - abs2(projections) - backgrounds) / CONTRADICTION.normal
-    scales = np.maximum(scales, _TINY)
-    state = State(signals, backgrounds, initial_model(scales, problem.levels), _SMALL * scales**2)
-    residuals, spreads = state.residuals_and_spreads(problem.responses, projections)
-    held = problem.floored(OPINION.floor)
-    seen = e_step(residuals, spreads, held.density, held.weights, state.noise)
-    count = scales.size
-    fit = LikelihoodFit(
-        state,
-        projections,
-        residuals,
-        seen.clean,
-        seen.weights,
-        spreads,
-        (),
-        np.empty((0, count)),
-        [Reason.RUNNING] * count,
-        np.zeros(count, bool),
-    )
-    return Fitted(held, fit)
 
 
 def _repeated(problem: Problem, owners: Array) -> Problem:
