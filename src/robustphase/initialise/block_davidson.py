@@ -250,7 +250,7 @@ def bin_products(source: RowSource, vectors: Array, bins: Array, weights: Array)
 
 
 def group_weightings(binned: RankBins) -> Array:
-    """One weighting of the bins per row: groups of bins and the rank, each against all samples; contrasts; then all."""
+    """One weighting of the bins per row: groups of bins, each against all samples; a contrast; then all."""
     shares = binned.mass / binned.mass.sum()
 
     def average(low: int, high: int) -> Array:
@@ -259,8 +259,6 @@ def group_weightings(binned: RankBins) -> Array:
         return inside / max(float(inside.sum()), _TINY)
 
     rows = [average(low, high) - shares for low, high in SEARCH.groups]
-    monotone = shares * (np.cumsum(shares) - shares / 2)
-    rows.append(monotone / monotone.sum() - shares)
     # The top two bins against each other: whoever hides the largest responses leaves the next ones behind.
     top = SEARCH.bins - 1
     rows.append(average(top - 1, top) - average(top, top + 1))
