@@ -63,7 +63,6 @@ STAGES = (
     "recover.election.ELECTION",
     "recover.certificate.CERTIFICATE",
     "recover.law.under_law.CENSORING",
-    "recover.law.under_law.UNDER_LAW",
     "recover.engine.ENGINE",
 )
 #: n, m, complex; contamination as done and as told; scale of the noise over the mean response; noise law.

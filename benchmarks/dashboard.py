@@ -28,7 +28,7 @@ from robustphase.atomic import write_text
 from robustphase.baselines import METHODS
 from robustphase.initialise.start import plain_spectral_start
 from robustphase.paper import iterations_for
-from robustphase.report.charts import Series, line_chart, standalone_svg
+from robustphase.report.charts import Axis, Series, line_chart, standalone_svg
 from robustphase.rows import MemoryRows, project
 from robustphase.simulate import World, make_world
 
@@ -161,10 +161,8 @@ def published(figures: dict[str, Any]) -> None:
     chart = line_chart(
         series,
         title=f"Whole fit, m = {SAMPLES_FOR_UNKNOWNS}",
-        x_label="unknowns n",
-        y_label="seconds",
-        log_x=True,
-        log_y=True,
+        x=Axis("unknowns n", log=True),
+        y=Axis("seconds", log=True),
     )
     write_text(DOCS / PICTURE, standalone_svg(chart))
     keep_picture("dashboard", PICTURE)

@@ -21,7 +21,7 @@ from benchmarks.pictures import encode_png, grey_levels
 from benchmarks.render import publish
 from benchmarks.store import DOCS, keep_picture
 from robustphase.atomic import write_text, writing
-from robustphase.report.charts import Series, histogram_chart, scatter_chart, standalone_svg
+from robustphase.report.charts import Axis, Series, histogram_chart, scatter_chart, standalone_svg
 
 SIDE, MODES, PATTERNS, SEED = 16, 64, 1536, 40
 #: Photoelectrons of a mean reading in the middle of the camera, of the read noise (standard deviation), and of saturation.
@@ -318,16 +318,15 @@ def _draw(kind: str, outcome: Outcome) -> None:
             Series("misplaced", index[misplaced], votes[misplaced]),
         ],
         title="Who flags a pattern",
-        x_label="pattern",
-        y_label="share of the pixels",
+        x=Axis("pattern"),
+        y=Axis("share of the pixels"),
     )
     write_text(STATIC / "transmission_votes.svg", standalone_svg(who))
     light = histogram_chart(
         [(name, outcome.shares[name]) for name in (OURS, FLOW)],
         title="Light in the focus",
-        x_label="share of what the true matrix reaches",
-        y_label="pixels",
-        x_range=(0.0, 1.0),
+        x=Axis("share of what the true matrix reaches", shown=(0.0, 1.0)),
+        y=Axis("pixels"),
     )
     write_text(STATIC / "transmission_light.svg", standalone_svg(light))
     for name in ("votes", "light"):

@@ -57,7 +57,7 @@ ABOVE_THE_PACKAGE = {"files", "experiments", "report", "cli"}
 
 #: A function with more parameters than this wants an object for some of them.
 MOST_PARAMETERS = 7
-#: What users call by keyword, one documented option at a time, and the charts.
+#: What users call by keyword, one documented option at a time.
 MAY_TAKE_MORE = {
     "robustphase.baselines.m_estimates.cauchy_least_squares",
     "robustphase.baselines.subgradient.geometric_subgradient",
@@ -75,10 +75,6 @@ MAY_TAKE_MORE = {
     "robustphase.estimator.estimator.RobustPhaseRetrieval.__init__",
     "robustphase.experiments.compare.compare",
     "robustphase.initialise.start.spectral_init",
-    "robustphase.report.charts.histogram_chart",
-    "robustphase.report.charts.line_chart",
-    "robustphase.report.diagnostics.FitDiagnostics.of",
-    "robustphase.report.many.ManyDiagnostics.of",
     "robustphase.simulate.corruption.corrupt",
     "robustphase.simulate.world.SampleOracle.__init__",
     "robustphase.simulate.detectors.make_camera",

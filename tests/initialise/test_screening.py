@@ -87,6 +87,16 @@ def test_clean_rows_stay_below_the_edge_and_a_cloud_rises_above_it():
         assert np.linalg.eigvalsh(A.T @ A / 2000)[-1] > edge, f"seed {seed}"
 
 
+@pytest.mark.parametrize("shape", [(120, 15), (1000, 10)])
+def test_clean_rows_exceed_the_edge_about_once_in_a_hundred(shape):
+    m, n = shape
+    rng, edge = np.random.default_rng(0), largest_energy(n, np.ones(m))
+    draws = (rng.standard_normal(shape) for _ in range(400))
+    exceeded = sum(np.linalg.eigvalsh(A.T @ A / m)[-1] > edge for A in draws)
+    # Binomial with the rate 0.01 leaves this range once in a thousand runs.
+    assert 0 < exceeded < 12
+
+
 def test_a_design_of_another_scale_is_used_whole_with_a_warning(rng):
     with pytest.warns(UserWarning, match="whiten=True"):
         weights, screen = plausible_rows(MemoryRows(10 * rng.standard_normal((300, 8))), np.arange(300) > 4)

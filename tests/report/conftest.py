@@ -71,15 +71,8 @@ def spoilt():
 def diagnostics(spoilt):
     world, A, y, _ = spoilt
     model = rp.RobustPhaseRetrieval(0.12, noise_mean="unknown", nonfinite="drop", random_state=3).fit(A, y)
-    return FitDiagnostics.of(
-        model,
-        A,
-        y,
-        data_name=HOSTILE,
-        command=f"robustphase fit '{HOSTILE}'",
-        truth=world.truth,
-        image_shape=(SIDE, SIDE),
-    )
+    found = FitDiagnostics.of(model, A, y, truth=world.truth, image_shape=(SIDE, SIDE))
+    return found.from_where(HOSTILE, command=f"robustphase fit '{HOSTILE}'")
 
 
 @pytest.fixture(scope="session")
@@ -117,9 +110,8 @@ def model_of_many(pixels):
 @pytest.fixture(scope="session")
 def many(model_of_many, pixels):
     A, Y = pixels
-    return ManyDiagnostics.of(
-        model_of_many, A, Y.reshape(500, *SHAPE), data_name="<b>frames", image_shape=(3, 3), message="mind <this>."
-    )
+    found = ManyDiagnostics.of(model_of_many, A, Y.reshape(500, *SHAPE), image_shape=(3, 3))
+    return found.from_where("<b>frames", message="mind <this>.")
 
 
 @pytest.fixture(scope="session")

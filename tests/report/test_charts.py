@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from matplotlib.image import imread
 
 from robustphase.plot.signals import draw_picture
-from robustphase.report import Series, histogram_chart, line_chart, scatter_chart, standalone_svg
+from robustphase.report import Axis, Series, histogram_chart, line_chart, scatter_chart, standalone_svg
 from robustphase.report.blocks import short_number
 from robustphase.report.figures import inline_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
-LABELS = {"title": "a title", "x_label": "x", "y_label": "y"}
+X, Y = Axis("x"), Axis("y")
+LABELS = {"title": "a title", "x": X, "y": Y}
 wild = st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=12)
 
 
@@ -56,7 +57,7 @@ def test_any_numbers_give_a_valid_chart(x, y, log_x, log_y, style):
     size = min(len(x), len(y))
     x, y = np.array(x[:size]), np.array(y[:size])
     series = [Series("data", x, y, y - 1, y + 1, style), Series("more", x[::-1], y, style="line")]
-    root = parsed(line_chart(series, log_x=log_x, log_y=log_y, width=460, height=300, **LABELS))
+    root = parsed(line_chart(series, title="t", x=Axis("x", log_x), y=Axis("y", log_y), size=(460, 300)))
     assert root.get("viewBox") == "0 0 460 300"
     assert "nan" not in " ".join(path.get("d", "") for path in root.iter(f"{SVG}path")).lower()
 
@@ -65,7 +66,7 @@ def test_any_numbers_give_a_valid_chart(x, y, log_x, log_y, style):
 @given(values=wild, bins=st.integers(1, 80), log_y=st.booleans())
 def test_any_numbers_give_a_valid_histogram(values, bins, log_y):
     groups = [("a", np.array(values)), ("b", np.array([1.0]))]
-    parsed(histogram_chart(groups, title="t", x_label="x", bins=bins, log_y=log_y))
+    parsed(histogram_chart(groups, title="t", x=X, y=Axis("samples", log=log_y), bins=bins))
 
 
 @pytest.mark.parametrize(
@@ -75,8 +76,8 @@ def test_text_stays_text(hostile):
     one = np.ones(1)
     named = [Series(hostile, one, one), Series("b", one, one)]
     charts = [
-        line_chart(named, title=hostile, x_label=hostile, y_label=hostile),
-        histogram_chart([(hostile, one), ("b", one)], title=hostile, x_label=hostile),
+        line_chart(named, title=hostile, x=Axis(hostile), y=Axis(hostile)),
+        histogram_chart([(hostile, one), ("b", one)], title=hostile, x=Axis(hostile)),
     ]
     for chart in charts:
         root = parsed(standalone_svg(chart))
@@ -108,12 +109,14 @@ def test_large_sets_are_downsampled_reproducibly_and_say_so():
 
 def test_what_cannot_be_drawn_is_counted():
     y = np.array([1.0, 0.0, -2.0, np.inf, 3.0])
-    shown = texts(parsed(line_chart([Series("a", np.arange(1, 6), y)], log_y=True, **LABELS)))
+    shown = texts(parsed(line_chart([Series("a", np.arange(1, 6), y)], **LABELS | {"y": Axis("y", log=True)})))
     assert "Too large or not positive, so not shown: 3 values." in shown
-    shown = texts(parsed(line_chart([Series("a", np.arange(5), np.arange(5))], y_range=(0, 2), **LABELS)))
+    shown = texts(
+        parsed(line_chart([Series("a", np.arange(5), np.arange(5))], **LABELS | {"y": Axis("y", shown=(0, 2))}))
+    )
     assert "Beyond the range shown: 2 values." in shown
     values = np.array([0.1, 0.2, 5.0, np.nan])
-    shown = texts(parsed(histogram_chart([("a", values)], title="t", x_label="x", x_range=(0, 1))))
+    shown = texts(parsed(histogram_chart([("a", values)], title="t", x=Axis("x", shown=(0, 1)))))
     assert "Beyond the range shown: 1 a." in shown
     assert "Too large or missing, so not shown: 1 value." in shown
 
@@ -125,7 +128,7 @@ def test_missing_values_are_gaps_of_a_line():
 
 
 def test_a_histogram_counts():
-    chart = histogram_chart([("a", np.array([0.1, 0.1, 0.9]))], title="t", x_label="x", bins=2, x_range=(0, 1))
+    chart = histogram_chart([("a", np.array([0.1, 0.1, 0.9]))], title="t", x=Axis("x", shown=(0, 1)), bins=2)
     (bars,) = (path for path in parsed(chart).iter(f"{SVG}path") if "fill: var(--rp-kept)" in path.get("style", ""))
     heights = np.unique([y for _, y in coordinates(bars)])
     top, half, floor = heights
@@ -159,9 +162,7 @@ def test_dots_are_one_path_and_names_are_unique_on_a_page():
 
 
 def test_a_chart_that_stands_alone_carries_both_palettes():
-    chart = standalone_svg(
-        line_chart([Series("a", np.arange(3.0), np.arange(3.0))], title="t", x_label="x", y_label="y")
-    )
+    chart = standalone_svg(line_chart([Series("a", np.arange(3.0), np.arange(3.0))], **LABELS))
     style = parsed(chart).find(f"{SVG}style").text
     assert "prefers-color-scheme:dark" in style
     used = set(re.findall(r"var\((--rp-[a-z0-9]+)\)", chart))

@@ -26,7 +26,7 @@ def model(world):
 
 
 def test_it_holds_what_the_estimator_found(world, model):
-    e = FitDiagnostics.of(model, *world, data_name="data.npz", command="fit", truth=world.truth)
+    e = FitDiagnostics.of(model, *world, truth=world.truth).from_where("data.npz", command="fit")
     assert_array_equal(e.signal, model.signal_)
     assert_array_equal(e.weights, model.weights_)
     assert_array_equal(e.rejected, model.flag_samples())

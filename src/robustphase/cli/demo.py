@@ -97,14 +97,9 @@ def demo(report: Path, overwrite: bool, seed: int, quiet: bool, debug: bool) -> 
     see.say("Relative error of the recovered picture, and processor time on one thread:")
     _tabulate(see, found)
     _show(see, found, truth)
-    diagnostics = FitDiagnostics.of(
-        model,
-        world.A,
-        world.y,
-        data_name=f"{DATA_NAME}: a boat in {SIDE} x {SIDE} pixels, {CONTAMINATION:.0%} of the samples forged",
+    diagnostics = FitDiagnostics.of(model, world.A, world.y, truth=truth, image_shape=(SIDE, SIDE)).from_where(
+        f"{DATA_NAME}: a boat in {SIDE} x {SIDE} pixels, {CONTAMINATION:.0%} of the samples forged",
         command=command_line(),
-        truth=truth,
-        image_shape=(SIDE, SIDE),
     )
     write_report(report, diagnostics, [_row(outcome) for outcome in found])
     note_written(report)

@@ -41,18 +41,22 @@ def keep_result(
     """Write the result, with what a report shows of it."""
     diagnostics: FitDiagnostics | ManyDiagnostics
     shape = samples.pattern_shape
-    known: dict[str, Any] = {
-        "data_name": shown(asked.data),
-        "command": command_line(),
-        "image_shape": asked.image_shape or ((shape[0], shape[1]) if len(shape) == 2 else None),
-        "message": warnings_said(),
-    }
+    picture = asked.image_shape or ((shape[0], shape[1]) if len(shape) == 2 else None)
     with screen().watching("looking back", lambda: "what was rejected and why"):
         if responses.ndim == 2:
-            diagnostics = ManyDiagnostics.of(model, rows, responses, frame_shape=samples.frame_shape, **known)
+            diagnostics = ManyDiagnostics.of(
+                model, rows, responses, image_shape=picture, frame_shape=samples.frame_shape
+            )
         else:
-            known |= {"truth": samples.truth, "detector_shape": asked.detector_shape}
-            diagnostics = FitDiagnostics.of(model, rows, responses, **known)
+            diagnostics = FitDiagnostics.of(
+                model,
+                rows,
+                responses,
+                truth=samples.truth,
+                image_shape=picture,
+                detector_shape=asked.detector_shape,
+            )
+    diagnostics = diagnostics.from_where(shown(asked.data), command=command_line(), message=warnings_said())
     save_result(asked.result, diagnostics)
     return diagnostics
 

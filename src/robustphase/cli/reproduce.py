@@ -20,7 +20,7 @@ from robustphase.experiments.reproduce import CLAIMS, ReproductionInterrupted, V
 from robustphase.experiments.reproduce import reproduce as run_claims
 from robustphase.experiments.reproduce.run import choose, places
 from robustphase.experiments.reproduce.verdict import Experiment
-from robustphase.report import Series, line_chart, standalone_svg
+from robustphase.report import Axis, Series, line_chart, standalone_svg
 
 WHAT, OUTPUT = "What to run", "Output"
 #: Exit code when a claim agrees neither with the paper nor with a known correction.
@@ -190,10 +190,8 @@ def drawing(verdict: Verdict) -> str:
     chart = line_chart(
         [_series(line) for line in figure["series"]],
         title=figure["title"],
-        x_label=figure["x_label"],
-        y_label=figure["y_label"],
-        log_x=figure["log_x"],
-        log_y=figure["log_y"],
+        x=Axis(figure["x_label"], log=figure["log_x"]),
+        y=Axis(figure["y_label"], log=figure["log_y"]),
         note=f"{verdict.name}: {said}",
     )
     return standalone_svg(chart)

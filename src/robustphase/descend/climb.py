@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, derived, empirical, numeric
+from robustphase.constants import budget, derived, numeric
 from robustphase.descend.acceleration import Anderson
 from robustphase.descend.newton import (
     NEWTON,
@@ -76,8 +76,10 @@ class ClimbOptions:
     inner_tol: tuple[float, float] = numeric(
         (1e-6, 0.1), "range of their tolerance, three times the last relative step"
     )
-    few_samples: float = empirical(
-        8.0, "samples per unknown below which Gauss-Newton steps are taken from the beginning"
+    few_samples: float = budget(
+        8.0,
+        "samples per unknown below which Gauss-Newton steps, which take more passes but fewer steps, are taken from the "
+        "beginning: either kind ends at the same maximum",
     )
     leave: float = budget(
         0.25, "share of the columns that must have ended for them to leave: a departure copies the rest"

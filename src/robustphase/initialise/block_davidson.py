@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robustphase.constants import budget, empirical, numeric
-from robustphase.initialise.screening import SCREENING, largest_energy, screen_directions
+from robustphase.initialise.screening import largest_energy, screen_directions
 from robustphase.problem import WeighedDown
 from robustphase.rows import RowSource, ScaledRows
 from robustphase.rows.passes import in_single_precision, multiply_block
@@ -36,10 +36,6 @@ class SearchOptions:
     groups: tuple[tuple[int, int], ...] = empirical(
         ((0, 2), (1, 4), (3, 6), (5, 8), (7, 9), (8, 10), (9, 10), (6, 10)),
         "groups of bins, as ranges: low, middle and high responses, overlapping, so that each bin is in some and out of others",
-    )
-    clip: tuple[float, float] = empirical(
-        (0.25, 0.95),
-        "ranks beyond count as these: small responses all look alike, the largest are the first to be spoilt",
     )
     per_group: int = budget(2, "directions kept for each group")
     first_vectors: int = budget(12, "vectors of the first pass")
@@ -254,7 +250,7 @@ def bin_products(source: RowSource, vectors: Array, bins: Array, weights: Array)
 
 
 def group_weightings(binned: RankBins) -> Array:
-    """One weighting of the bins per row: groups of bins and a clipped rank, each against all samples; contrasts; then all."""
+    """One weighting of the bins per row: groups of bins, each against all samples; a contrast; then all."""
     shares = binned.mass / binned.mass.sum()
 
     def average(low: int, high: int) -> Array:
@@ -263,8 +259,6 @@ def group_weightings(binned: RankBins) -> Array:
         return inside / max(float(inside.sum()), _TINY)
 
     rows = [average(low, high) - shares for low, high in SEARCH.groups]
-    monotone = shares * np.clip(np.cumsum(shares) - shares / 2, *SEARCH.clip)
-    rows.append(monotone / monotone.sum() - shares)
     # The top two bins against each other: whoever hides the largest responses leaves the next ones behind.
     top = SEARCH.bins - 1
     rows.append(average(top - 1, top) - average(top, top + 1))
@@ -282,8 +276,8 @@ class RitzPairs(NamedTuple):
 def extreme_ritz_pairs(space: Space, weightings: Array, per_group: int) -> RitzPairs:
     """Leading Ritz pairs, of either sign, of ``Σ_b t_b M_b`` for every weighting t."""
     shifts = np.zeros(len(weightings))
-    # The last weighting is of all samples: its second moment is compared with the identity, as far as chance takes it.
-    shifts[-1] = SCREENING.above_edge
+    # The last weighting is of all samples: its second moment is compared with the identity.
+    shifts[-1] = 1.0
     p = space.small.shape[1]
     small = np.tensordot(weightings, space.small, 1) - shifts[:, np.newaxis, np.newaxis] * np.eye(p)
     values, vectors = np.linalg.eigh(small)

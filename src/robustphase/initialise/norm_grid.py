@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robustphase.constants import budget, derived, empirical
+from robustphase.constants import budget, derived
 from robustphase.likelihood import compare, residual_scales, score
 from robustphase.problem import Candidates, Problem
 from robustphase.rows.passes import abs2, project_rows
@@ -22,9 +22,13 @@ class NormOptions:
         "squared norms in units of the interquartile range, which is 1.22 ‖x‖² for chi-square variables and more with noise",
     )
     shrunken: tuple[float, ...] = derived((0.15, 0.3, 0.45), "norms that part of the responses would suggest")
-    long: tuple[float, ...] = empirical((1.0, 1.6), "norms that are rather too long, whatever the likelihood prefers")
     samples: int = budget(3000, "samples that are enough to compare norms")
     samples_of_many: int = budget(1000, "samples that are enough where steps follow for every signal anyway")
+
+    @property
+    def long(self) -> tuple[float, ...]:
+        """Those of the full norms that are too long for responses without noise."""
+        return tuple(norm for norm in self.full if norm > 1 / 1.22)
 
 
 NORMS = NormOptions()

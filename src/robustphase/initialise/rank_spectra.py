@@ -4,11 +4,10 @@ Only the ranks of the responses are used, so neither a background nor the law of
 than any other. A bounded function T of the ranks, centred, gives a matrix ``Σ T_j a_j a_jᴴ`` whose leading eigenvector leans
 towards the signal. Eigenvectors of many such matrices are sought together, one pass per step. That serves
 
-- many signals behind one design: one clipped, monotone function for each (:func:`monotone_weightings`);
-- linear operators, whose rows nobody can look at: several functions of the ranks (:func:`operator_directions`). One is the
-best there
-  is without noise (Mondelli and Montanari, 2019; Luo, Alghamdi and Lu, 2019); the others look at parts of the ranks, so that
-  whoever spoils one part leaves the others. Then each direction learns a function of its own. Nothing can be screened, and
+- many signals behind one design: the ranks themselves, for each (:func:`monotone_weightings`);
+- linear operators, whose rows nobody can look at: several functions of the ranks (:func:`operator_directions`). One is the best
+  there is without noise (Mondelli and Montanari, 2019; Luo, Alghamdi and Lu, 2019); the others look at parts of the ranks, so
+  that whoever spoils one part leaves the others. Then each direction learns a function of its own. Nothing can be screened, and
   rows are assumed to have no preferred direction, that is AᴴA close to a multiple of the identity.
 """
 
@@ -20,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from robustphase.constants import budget, empirical, numeric
+from robustphase.constants import budget, numeric
 from robustphase.initialise.block_davidson import SEARCH, RankBins, distinct_directions, rank_bins
 from robustphase.problem import Problem
 from robustphase.rows import OperatorRows, RowSource, project
@@ -32,11 +31,6 @@ from robustphase.rows.source import Array, Parts
 class SpectraOptions:
     """Constants of the weighted second moments."""
 
-    ranges: tuple[tuple[float, float], ...] = empirical(
-        ((0.85, 1.0), (0.0, 0.3), (0.6, 1.0), (0.15, 0.5)),
-        "ranks looked at alone: the largest; the smallest; and large ones against small ones, without where erased ones lie",
-    )
-    clip: float = empirical(3.0, "responses beyond this many times their mean count as that large")
     least_margin: float = numeric(0.3, "how far from its pole the best function is kept where samples are few")
     steps: int = budget(60, "most steps of the search for eigenvectors of an operator")
     steps_of_many: int = budget(20, "the same for many signals, which move on afterwards")
@@ -62,7 +56,7 @@ class Directions(NamedTuple):
 
 
 def monotone_weightings(values: Array, weights: Array) -> Array:
-    """Clipped ranks of the values of each column, centred and weighted, shape (m, p), in single precision.
+    """Ranks of the values of each column, centred and weighted, shape (m, p), in single precision.
 
     Parameters
     ----------
@@ -78,7 +72,6 @@ def monotone_weightings(values: Array, weights: Array) -> Array:
         w = weights[:, column if weights.shape[1] > 1 else 0]
         ranks = np.empty(m)
         ranks[np.argsort(values[:, column])] = positions
-        ranks = np.clip(ranks, *SEARCH.clip)
         weightings[:, column] = w * (ranks - (w @ ranks) / max(float(w.sum()), _TINY))
     return weightings
 
@@ -144,7 +137,10 @@ def learned_functions(projections: Array, binned: RankBins, weights: Array) -> A
 
 
 def rank_functions(responses: Array, weights: Array, n: int, is_complex: bool) -> Array:
-    """Bounded functions of the ranks, centred and of unit size, shape (m, k); zero where the weight is zero."""
+    """Bounded functions of the ranks, centred and of unit size, shape (m, k); zero where the weight is zero.
+
+    The best there is without noise; then the groups of bins that also rows of a design are searched by.
+    """
     used = weights > 0
     count = int(used.sum())
     ranks = np.full(responses.size, 0.5)
@@ -152,15 +148,11 @@ def rank_functions(responses: Array, weights: Array, n: int, is_complex: bool) -
     # A response over its mean, as it would be without noise: exponential, or the square of a normal variable.
     expected = -np.log1p(-ranks) if is_complex else ndtri((1 + ranks) / 2) ** 2
     margin = max(float(np.sqrt(count / n)) - 1, SPECTRA.least_margin)
-    top, bottom, large, small = (((ranks > low) & (ranks < high)).astype(np.float64) for low, high in SPECTRA.ranges)
-    columns = [
-        (expected - 1) / (expected + margin),
-        np.minimum(expected, SPECTRA.clip),
-        top,
-        -bottom,
-        large - small,
-    ]
-    functions = np.stack(columns, axis=1)
+    # Only leading eigenvectors are sought: along the signal, small responses have too little energy.
+    signs = [1.0 if low + high > SEARCH.bins else -1.0 for low, high in SEARCH.groups]
+    places = SEARCH.bins * ranks
+    groups = [sign * ((places > low) & (places < high)) for sign, (low, high) in zip(signs, SEARCH.groups, strict=True)]
+    functions = np.stack([(expected - 1) / (expected + margin), *groups], axis=1)
     functions -= functions[used].mean(axis=0)
     functions /= np.maximum(np.sqrt((functions[used] ** 2).mean(axis=0)), _TINY)
     functions[~used] = 0.0

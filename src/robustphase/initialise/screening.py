@@ -13,11 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import erfcinv, ndtr, ndtri
 
-from robustphase.constants import budget, derived, empirical
+from robustphase.constants import budget, derived
 from robustphase.means.directions import real_columns, worst_directions
 from robustphase.problem import Screen, WeighedDown
 from robustphase.rows import RowSource, ScaledRows, project
 from robustphase.rows.source import Array
+
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -25,8 +27,13 @@ class ScreeningOptions:
     """Constants of the screening."""
 
     false_alarms: float = derived(0.005, "expected number of clean rows, among all, whose length counts as impossible")
-    above_edge: float = empirical(1.03, "a direction is too strong when it exceeds the edge of chance by this factor")
-    surplus: float = empirical(2.5, "standard deviations by which a range holds too much: once in 160 by chance")
+    beyond: float = derived(
+        2.02,
+        "units of chance beyond the edge at which a direction is too strong: once in 100, by Tracy and Widom's law",
+    )
+    crowded: float = derived(
+        0.05, "expected number of ranges, of all lengths or of a projection, that clean rows crowd by chance"
+    )
     tails: tuple[float, ...] = derived(
         (1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 0.004, 0.001),
         "two-sided tail probabilities that separate the ranges of a projection, finer where bad rows do most",
@@ -108,19 +115,23 @@ def screen_directions(
 
 
 def largest_energy(n: int, weights: Array, squares: Array | None = None) -> float:
-    """Mean energy along a direction that weighted rows of N(0, I) do not exceed: the edge of Marchenko and Pastur.
+    """Mean energy along a direction that weighted rows of N(0, I) hardly exceed: the edge of Marchenko and Pastur, and chance.
 
-    For rows of these squared lengths, in directions of no preference, the edge is that of Silverstein's equation: the least of
+    For c rows of equal weight the largest energy varies about the edge ``(1 + √(n/c))²`` by that over ``√c + √n``, times
+    ``(1/√c + 1/√n)^(1/3)`` (Johnstone 2001); other weights count as equal ones of as many rows as ``(Σw)²/Σw²``. For rows of
+    these squared lengths, in directions of no preference, the edge is that of Silverstein's equation: the least of
     ``1/t + mean h/(1 − c h t)`` over ``0 < t < 1/(c max h)``, with squared lengths h over n and c unknowns per row.
     """
+    count = max(float(weights.sum()) ** 2 / max(float(weights @ weights), _TINY), 1.0)
+    chance = 1 + SCREENING.beyond * (1 / np.sqrt(count) + 1 / np.sqrt(n)) ** (1 / 3) / (np.sqrt(count) + np.sqrt(n))
     if squares is None:
-        return float(SCREENING.above_edge * (1 + np.sqrt(n * (weights @ weights)) / weights.sum()) ** 2)
+        return float(chance * (1 + np.sqrt(n / count)) ** 2)
     used = weights > 0
     h = weights[used] * squares[used] / (n * weights[used].mean())
     c = n / h.size
     t = np.linspace(0, 1 / (c * float(h.max())), SCREENING.grid + 2)[1:-1]
     edges = 1 / t + np.array([float(np.mean(h / (1 - c * h * one))) for one in t])
-    return float(SCREENING.above_edge * edges.min())
+    return float(chance * edges.min())
 
 
 def ordinary_lengths(squares: Array, n: int, is_complex: bool) -> tuple[float, float]:
@@ -149,8 +160,7 @@ def match_lengths(source: RowSource, weights: Array) -> Array:
     shares = np.nan_to_num(ndtr(standard))
     ranges = np.clip((SCREENING.ranges * shares).astype(int), 0, SCREENING.ranges - 1)
     observed, expected = np.bincount(ranges, weights, SCREENING.ranges), weights.sum() / SCREENING.ranges
-    surplus = observed > expected + SCREENING.surplus * np.sqrt(expected) + 1
-    factors = np.where(surplus, expected / np.maximum(observed, 1), 1.0)
+    factors = np.where(_crowded(observed, expected), expected / np.maximum(observed, 1), 1.0)
     matched: Array = weights * factors[ranges]
     return matched
 
@@ -195,8 +205,16 @@ def match_normal(projections: Array, weights: Array, reference: Array | None = N
     ranges = np.clip(np.searchsorted(edges, np.abs(projections), side="right") - 1, 0, tails.size - 1)
     observed = np.bincount(ranges, weights, tails.size)
     expected = -np.diff(np.append(tails, 0.0)) * weights.sum()
-    surplus = observed > expected + SCREENING.surplus * np.sqrt(expected) + 1
-    surplus[: SCREENING.untouched] = False
     factors = np.ones_like(expected)
-    factors[surplus] = expected[surplus] / observed[surplus]
+    outer = slice(SCREENING.untouched, None)
+    factors[outer] = np.where(
+        _crowded(observed[outer], expected[outer]), expected[outer] / np.maximum(observed[outer], 1), 1.0
+    )
     return edges, factors
+
+
+def _crowded(observed: Array, expected: Array | float) -> Array:
+    """Which ranges hold clearly more rows than expected, beyond chance, whose variance is that number."""
+    reach = -float(ndtri(SCREENING.crowded / observed.size))
+    crowded: Array = observed > expected + reach * np.sqrt(expected) + 1
+    return crowded

@@ -37,8 +37,12 @@ class NoiseOptions:
 
     lightest: float = numeric(1 / 60, "least inverse degrees of freedom: at 60 the tails are normal for all purposes")
     heaviest: float = empirical(1 / 2.5, "largest inverse degrees of freedom: variances that barely exist")
-    most_skew: float = empirical(4.0, "largest ratio of the two scales: beyond, one side explains everything")
-    least_share: float = empirical(0.002, "least share of bad samples: a mixture without any would trust every sample")
+    most_skew: float = empirical(
+        4.0, "largest ratio of the two scales: noise that ends on one side would have more, and its fit not settle"
+    )
+    least_share: float = numeric(
+        0.002, "least share of bad samples: towards none at all expectation maximisation would go ever more slowly"
+    )
     longest_tail_step: float = numeric(0.1, "longest step of the inverse degrees of freedom in Fisher's scoring")
     tiny_scale: float = numeric(1e-13, "scales below it, in units of the responses, are roundings")
     least_scale: float = numeric(

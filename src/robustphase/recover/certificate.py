@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, empirical, numeric
+from robustphase.constants import budget, derived, empirical, numeric
 from robustphase.descend.robust_gradient import gradient_points, robust_gradient
 from robustphase.means import MeanResult
 from robustphase.population import NoiseMean, inverse_curvature, reach
@@ -42,9 +42,10 @@ _TINY = float(np.finfo(np.float64).tiny)
 class CertificateOptions:
     """Constants of the certificate."""
 
-    constant: float = empirical(
-        4.0,
-        "C of Proposition 2.1 beyond which an answer is brought back: twice what any mean within its bounds may need",
+    constant: float = derived(
+        2.0,
+        "C of Proposition 2.1 beyond which an answer is brought back: a share ε moves the mean of points of the variance λ by "
+        "sqrt(ε λ/(1 − ε)) at most, once where bad ones came in and once where clean ones were lost",
     )
     tails: float = empirical(
         3.0,
@@ -231,10 +232,10 @@ def vouched(answers: Answers, gradients: Gradients, levels: Array) -> Certificat
     # A mean estimator that certifies nothing vouches for no ball; nor do answers of no length, whose gradients vanish.
     known = np.isfinite(gradients.variances) & np.any(signals, axis=0)
     unit = CERTIFICATE.constant * np.sqrt(np.where(known, gradients.variances, np.inf))
-    room = unit * np.sqrt(np.maximum(levels, 1.0 / m))
+    by_chance = np.sqrt(gradients.typical * real_unknowns(signals) / m)
+    room = unit * np.sqrt(levels / np.maximum(1 - levels, _TINY)) + by_chance
     outside = (offsets > room) & (offsets > CERTIFICATE.rounding)
     excess = np.where(outside, 1.0 - np.minimum(room, offsets) / np.maximum(offsets, _TINY), 0.0)
-    by_chance = np.sqrt(gradients.typical * real_unknowns(signals) / m)
     asked_for = np.minimum(offsets, room) + CERTIFICATE.tails * gradients.tails + by_chance
     radii = reach(
         np.where(known, asked_for, np.inf), noise_mean=answers.noise_mean, is_complex=np.iscomplexobj(signals)

@@ -31,9 +31,10 @@ class SelectionOptions:
     first_steps: int = budget(2, "steps until the first look")
     steps: int = budget(4, "steps between later looks")
     most: tuple[int, ...] = budget((16, 16, 8, 6, 6, 5, 5, 4, 3), "most candidates that stay after each look")
-    behind: float = empirical(
+    behind: float = budget(
         0.25,
-        "forecasts that far behind the best are dropped; twice as far at the first look, which only drops the hopeless",
+        "forecasts that far behind the best are dropped; twice as far at the first look, which only drops the hopeless. "
+        "Whoever stays longer does not win more often",
     )
     apart: float = empirical(
         0.2, "relative distance below which two candidates are on the way to the same place; half of it for finalists"

@@ -8,6 +8,7 @@ SVG and serve other pages too.
 """
 
 from robustphase.report.charts import (
+    Axis,
     Series,
     histogram_chart,
     line_chart,
@@ -23,6 +24,7 @@ from robustphase.report.results import ResultFileError, load_result, save_result
 Evidence = FitDiagnostics
 
 __all__ = [
+    "Axis",
     "Evidence",
     "FitDiagnostics",
     "ManyDiagnostics",

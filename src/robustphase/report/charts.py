@@ -35,12 +35,15 @@ from robustphase.report.figures import inline_svg
 Array = NDArray[Any]
 Style = Literal["line", "points", "both"]
 Range = tuple[float, float]
+Size = tuple[float, float]
 
 #: Colours and marks of series, in order; further ones begin again, with another dash.
 SERIES = [MARKS[name] for name in ("kept", "residual", "truth", "norm", "direction", "nonfinite", "model", "start")]
 DASHES = ("-", "--", ":", "-.")
 #: Margin of a chart that stands alone.
 _MARGIN = 10
+#: Width and height of a chart, in pixels.
+SIZE = (640.0, 360.0)
 _VIEW = re.compile(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"')
 
 
@@ -68,19 +71,31 @@ class Series:
     style: Style = "line"
 
 
+@dataclass(frozen=True)
+class Axis:
+    """One axis of a chart.
+
+    Attributes
+    ----------
+    label : str
+        Plain text.
+    log : bool
+        Logarithmic; values that are not positive are left out and counted in a note.
+    shown : (float, float), optional
+        What to show; what lies outside is left out and counted. Default: everything.
+    """
+
+    label: str
+    log: bool = False
+    shown: Range | None = None
+
+
+#: Counts of a histogram.
+COUNTS = Axis("samples")
+
+
 def line_chart(
-    series: Sequence[Series],
-    *,
-    title: str,
-    x_label: str,
-    y_label: str,
-    log_x: bool = False,
-    log_y: bool = False,
-    x_range: Range | None = None,
-    y_range: Range | None = None,
-    note: str | None = None,
-    width: float = 640,
-    height: float = 360,
+    series: Sequence[Series], *, title: str, x: Axis, y: Axis, note: str | None = None, size: Size = SIZE
 ) -> str:
     """Lines, points or both over one pair of axes.
 
@@ -88,23 +103,21 @@ def line_chart(
     ----------
     series : sequence of Series
         In the order of the legend.
-    title, x_label, y_label : str
+    title : str
         Plain text.
-    log_x, log_y : bool, default=False
-        Logarithmic axes; values that are not positive are left out and counted in a note.
-    x_range, y_range : (float, float), optional
-        What to show; what lies outside is left out and counted. Default: everything.
+    x, y : Axis
+        The axes.
     note : str, optional
         A line below the chart.
-    width, height : float
-        In pixels; the drawing scales to its place.
+    size : (float, float)
+        Width and height in pixels; the drawing scales to its place.
 
     Returns
     -------
     str
         One ``<svg>`` element.
     """
-    parts, notes = _cleaned(series, (log_x, log_y), (x_range, y_range))
+    parts, notes = _cleaned(series, x, y)
     parts, fewer = _thinned(parts)
     notes = [*notes, *fewer, *([note] if note else [])]
 
@@ -112,15 +125,15 @@ def line_chart(
         axes_or_new(ax)
         for index, one in enumerate(parts):
             _draw_series(ax, index, one)
-        for axis, log, shown in ((ax.xaxis, log_x, x_range), (ax.yaxis, log_y, y_range)):
-            if log:
+        for asked, axis, limit in ((x, ax.xaxis, ax.set_xlim), (y, ax.yaxis, ax.set_ylim)):
+            if asked.log:
                 logarithmic(axis)
-            if shown is not None:
-                (ax.set_xlim if axis is ax.xaxis else ax.set_ylim)(*shown)
-        _label(ax, title, x_label, y_label, notes)
+            if asked.shown is not None:
+                limit(*asked.shown)
+        _label(ax, title, x.label, y.label, notes)
         legend(ax)
 
-    return inline_svg(draw, title, _summary(parts, x_label, y_label, notes), size=(width, height))
+    return inline_svg(draw, title, _summary(parts, x.label, y.label, notes), size=size)
 
 
 def scatter_chart(series: Sequence[Series], **options: Any) -> str:
@@ -133,14 +146,11 @@ def histogram_chart(
     groups: Sequence[tuple[str, Array]],
     *,
     title: str,
-    x_label: str,
-    y_label: str = "samples",
+    x: Axis,
+    y: Axis = COUNTS,
     bins: int = 50,
-    x_range: Range | None = None,
     curves: Sequence[Series] = (),
-    log_y: bool = False,
-    width: float = 640,
-    height: float = 360,
+    size: Size = SIZE,
 ) -> str:
     """How values are distributed: the first group as filled bars, further ones as outlines over the same bins.
 
@@ -148,18 +158,16 @@ def histogram_chart(
     ----------
     groups : sequence of (name, values)
         What to count.
-    title, x_label, y_label : str
+    title : str
         Plain text.
+    x, y : Axis
+        Of the values and of the counts; logarithmic counts are for tails. What counts are shown follows from them.
     bins : int, default=50
         Number of equal ranges.
-    x_range : (float, float), optional
-        What to show; values outside are counted in a note. Default: everything.
     curves : sequence of Series
         Lines on top, in units of counts per bin.
-    log_y : bool, default=False
-        Logarithmic counts, for tails.
-    width, height : float
-        In pixels.
+    size : (float, float)
+        Width and height in pixels.
 
     Returns
     -------
@@ -169,7 +177,7 @@ def histogram_chart(
     flat = [(name, np.asarray(values, np.float64).ravel()) for name, values in groups]
     clean = [(name, values[drawable(values)]) for name, values in flat]
     together = np.concatenate([values for _, values in clean]) if clean else np.empty(0)
-    low, high = x_range or (float(together.min(initial=np.inf)), float(together.max(initial=-np.inf)))
+    low, high = x.shown or (float(together.min(initial=np.inf)), float(together.max(initial=-np.inf)))
     if not low < high:
         low, high = (low - 0.5, high + 0.5) if np.isfinite(low) else (0.0, 1.0)
     edges = np.linspace(low, high, bins + 1)
@@ -187,15 +195,15 @@ def histogram_chart(
             ax.stairs(count, edges, color=SERIES[index % len(SERIES)].colour, label=_name(name), **look)
         for index, curve in enumerate(curves, start=len(clean)):
             _draw_series(ax, index, curve)
-        if log_y and any(count.any() for count in counts):
+        if y.log and any(count.any() for count in counts):
             logarithmic(ax.yaxis)
             ax.set_ylim(0.5, None)
         ax.set_xlim(low, high)
-        _label(ax, title, x_label, y_label, notes)
+        _label(ax, title, x.label, y.label, notes)
         legend(ax)
 
     said = "; ".join([*(f"{name}: {values.size} values" for name, values in clean), *notes])
-    return inline_svg(draw, title, f"Histogram of {x_label}. {said}", size=(width, height))
+    return inline_svg(draw, title, f"Histogram of {x.label}. {said}", size=size)
 
 
 def standalone_svg(chart: str) -> str:
@@ -212,11 +220,10 @@ def standalone_svg(chart: str) -> str:
     return f"{opening}><style>{style}</style>{ground}{rest}\n"
 
 
-def _cleaned(
-    series: Sequence[Series], logs: tuple[bool, bool], ranges: tuple[Range | None, Range | None]
-) -> tuple[list[Series], list[str]]:
+def _cleaned(series: Sequence[Series], across: Axis, up: Axis) -> tuple[list[Series], list[str]]:
     """Series without what cannot be drawn, and how much that was."""
     parts, impossible, outside = [], 0, 0
+    logs, ranges = (across.log, up.log), (across.shown, up.shown)
     for one in series:
         x, y = (np.asarray(values, np.float64).ravel() for values in (one.x, one.y))
         if x.size != y.size:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -181,12 +181,9 @@ class FitDiagnostics:
         A: Any,
         y: Any,
         *,
-        data_name: str | None = None,
-        command: str | None = None,
         truth: Any = None,
         image_shape: tuple[int, int] | None = None,
         detector_shape: tuple[int, ...] | None = None,
-        message: str = "",
         standard_errors: bool | None = None,
     ) -> FitDiagnostics:
         """Collect the diagnostics of a fitted estimator.
@@ -199,8 +196,6 @@ class FitDiagnostics:
             Fitted.
         A, y
             The data of the fit; of the last batch, after ``partial_fit``.
-        data_name, command : str, optional
-            Where the data came from, and what was typed.
         truth : array-like of shape (n,), optional
             The signal, where it is known.
         image_shape : (int, int), optional
@@ -208,8 +203,6 @@ class FitDiagnostics:
         detector_shape : tuple of int, optional
             Show residuals and flags as the detector lies: its height and width, or frames, height and width. Default: the shape
             of y, where that is one of frames.
-        message : str
-            What the fit warned of.
         standard_errors : bool, optional
             Compute them: True or False. Default: where they are defined and there are at most 2000 unknowns.
 
@@ -236,12 +229,9 @@ class FitDiagnostics:
             model,
             source,
             as_fitted(model, read[:, np.newaxis])[:, 0],
-            data_name=data_name,
-            command=command,
             truth=None if truth is None else np.asarray(truth).reshape(-1),
             image_shape=None if image_shape is None else (int(image_shape[0]), int(image_shape[1])),
             detector_shape=_detector(np.shape(y) if detector_shape is None else detector_shape, given=detector_shape),
-            message=message,
             standard_errors=standard_errors,
             fingerprint=data_fingerprint(source, read),
         )
@@ -284,6 +274,12 @@ class FitDiagnostics:
             **facts_of(model, source),
             **known,
         )
+
+    def from_where(
+        self, data_name: str | None = None, *, command: str | None = None, message: str = ""
+    ) -> FitDiagnostics:
+        """The same, knowing where the data came from, what was typed, and what the fit warned of."""
+        return replace(self, data_name=data_name, command=command, message=message)
 
     def __repr__(self) -> str:
         settled = "converged" if self.converged else "not converged"

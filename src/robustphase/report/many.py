@@ -124,11 +124,8 @@ seed, command, data_name
         A: Any,
         y: Any,
         *,
-        data_name: str | None = None,
-        command: str | None = None,
         image_shape: tuple[int, int] | None = None,
         frame_shape: tuple[int, ...] | None = None,
-        message: str = "",
         detailed: int | tuple[int, ...] = DETAILED,
     ) -> ManyDiagnostics:
         """Collect the diagnostics of an estimator that was fitted to many signals.
@@ -141,14 +138,10 @@ seed, command, data_name
             Fitted to several columns of responses.
         A, y
             The data of the fit.
-        data_name, command : str, optional
-            Where the data came from, and what was typed.
         image_shape : (int, int), optional
             Show signals as pictures of this height and width.
         frame_shape : tuple of int, optional
             Height and width of the detector whose pixels the signals belong to. Default: that of frames of ``y``.
-        message : str
-            What the fit warned of.
         detailed : int or tuple of int, default=4
             How many signals to show in detail, the worst of every kind of trouble first; or which.
 
@@ -191,10 +184,7 @@ seed, command, data_name
             pattern_shape=(n,) if image_shape is None else (int(image_shape[0]), int(image_shape[1])),
             frame_shape=frame,
             fingerprint=data_fingerprint(source, read),
-            message=message,
             **facts_of(model, source),
-            command=command,
-            data_name=data_name,
         )
         which = found.worst(detailed) if isinstance(detailed, int) else list(detailed)
         details = {
@@ -202,14 +192,19 @@ seed, command, data_name
                 one_of(model, index),
                 source,
                 responses[:, index],
-                data_name=data_name,
-                command=command,
                 image_shape=found.image_shape,
                 fingerprint=found.fingerprint,
             )
             for index in which
         }
         return replace(found, details=details)
+
+    def from_where(
+        self, data_name: str | None = None, *, command: str | None = None, message: str = ""
+    ) -> ManyDiagnostics:
+        """The same, knowing where the data came from, what was typed, and what the fit warned of."""
+        details = {index: one.from_where(data_name, command=command) for index, one in self.details.items()}
+        return replace(self, data_name=data_name, command=command, message=message, details=details)
 
     def __repr__(self) -> str:
         settled = int(self.converged.sum())

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robustphase.constants import derived, empirical
+from robustphase.constants import derived
 from robustphase.descend.shared_weights import SampleFit, Shared, nothing_shared, shared_weights
 from robustphase.initialise.screening import plausible_rows
 from robustphase.likelihood import NoiseModel
@@ -23,6 +23,7 @@ from robustphase.problem import Problem, kept
 from robustphase.recover.law.answers import Answer, Detector, Lawful
 from robustphase.recover.law.engine import lawful_again, lawful_answer
 from robustphase.recover.recovery import Recovery, Run
+from robustphase.recover.selection import SELECTION
 from robustphase.rows import OperatorRows
 from robustphase.rows.source import Array
 from robustphase.validation import Samples
@@ -43,18 +44,6 @@ class CensoringOptions:
 
 
 CENSORING = CensoringOptions()
-
-
-@dataclass(frozen=True)
-class UnderLawOptions:
-    """Constants of the answer under a law."""
-
-    sharpened: float = empirical(
-        0.3, "relative move beyond which a law of the noise has not sharpened an elected answer but left it"
-    )
-
-
-UNDER_LAW = UnderLawOptions()
 
 
 def without_censored(samples: Samples, detector: Detector | None) -> Samples:
@@ -122,12 +111,12 @@ def _left(elected: Array, lawful: Lawful, *, paired: bool) -> bool:
     """Whether a variance curve has led away from signals that were elected against the likelihood of all samples.
 
     Samples rewritten where predictions are large look like noise that grows with them. So a curve may sharpen such signals, but
-    not replace them. Counts show in the readings themselves.
+    not replace them: as far as candidates that are on the way to different places. Counts show in the readings themselves.
     """
     if lawful.noise.kind == "poisson":
         return False
     pairs = zip(lawful.signals.T, elected.T, strict=True)
-    return any(distance(*pair, relative=True, conjugate=paired) > UNDER_LAW.sharpened for pair in pairs)
+    return any(distance(*pair, relative=True, conjugate=paired) > SELECTION.apart for pair in pairs)
 
 
 def groups_under_law(problem: Problem, lawful: Lawful, detector: Detector) -> Shared:
