@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammaincinv
 
 from robustphase.constants import derived, empirical, numeric
 from robustphase.descend.likelihood_fit import LikelihoodFit
@@ -52,10 +53,9 @@ class ContradictionOptions:
     slack: float = empirical(
         1.1, "times chance that is none yet: the slopes are estimates, whose errors no number of unknowns averages out"
     )
-    deviations: float = derived(2.5, "standard deviations of chance on top, sqrt(2/d) each for d real unknowns")
-    bounded: float = derived(
-        1.5,
-        "the same for bounded pulls: with the slack chance is beyond once in 20 to 40 fits, and costs a sixth of the accuracy",
+    once: float = derived(
+        160.0,
+        "fits in one of which chance alone goes beyond: the energy has a chi-square law, one degree per real unknown",
     )
     dear: float = derived(
         1.0,
@@ -125,15 +125,23 @@ def contradictions(problem: Problem, fit: LikelihoodFit, weights: Array) -> Cont
         Weights of the samples: those that are not kept have contradicted their answer already.
     """
     seen = asked_of(problem, fit, weights)
-    chance = np.sqrt(2 / real_unknowns(fit.state.signals))
     material = (seen.moves > CONTRADICTION.material * problem.levels) & (
         seen.moves * seen.units > CONTRADICTION.negligible
     )
-    found = np.where(material, seen.energies / CONTRADICTION.slack, 0.0)
-    strengths = found[: len(ASKED)].max(axis=0) / (1 + CONTRADICTION.deviations * chance)
+    found, unknowns = np.where(material, seen.energies, 0.0), real_unknowns(fit.state.signals)
     turns = np.where(seen.prices < CONTRADICTION.dear, found[len(ASKED) :], 0.0)
     clearest = np.arange(len(turns))[:, np.newaxis] == turns.argmax(axis=0)
-    return Contradictions(strengths, clearest & (turns > 1 + CONTRADICTION.bounded * chance))
+    return Contradictions(
+        found[: len(ASKED)].max(axis=0) / _most_by_chance(unknowns),
+        # These are looked at across the signal.
+        clearest & (turns > _most_by_chance(max(unknowns - 1, 1))),
+    )
+
+
+def _most_by_chance(unknowns: int) -> float:
+    """Energy over its mean, of as many independent errors, that is no chance any more."""
+    quantile = 2 * float(gammaincinv(unknowns / 2, 1 - 1 / CONTRADICTION.once)) / unknowns
+    return CONTRADICTION.slack * quantile
 
 
 class Asked(NamedTuple):
@@ -187,15 +195,22 @@ def asked_of(problem: Problem, fit: LikelihoodFit, weights: Array) -> Asked:
     along = fit.state.signals / norms
     for place in range(len(ASKED), len(steepness)):
         gradients[:, place] -= along * (along.conj() * gradients[:, place]).sum(axis=0)
-        energies[place] -= (chance[place] * (energy / norms**2)).sum(axis=0)
+        across = energies[place] - (chance[place] * (energy / norms**2)).sum(axis=0)
+        # Of a single unknown, or where all rows are alike, nothing is left but roundings.
+        gradients[:, place, across < CONTRADICTION.negligible * energies[place]] = 0.0
+        energies[place] = across
     found, (*by_chance, own_chance) = abs2(gradients).sum(axis=0), energies
     # An answer that half of the samples meet to within roundings has nothing left to contradict it.
     noisy = halves > HELD.normal * NOISE.tiny_scale
+    # A fit that no sample moves has no slope, and asking it anything costs nothing.
+    with np.errstate(over="ignore", invalid="ignore"):
+        prices = (by_chance / np.maximum(np.square(ratios) * own_chance, _TINY))[len(ASKED) :]
+        asked_for = np.where(noisy & (found > 0), found / np.maximum(by_chance, _TINY), 0.0)
     return Asked(
-        np.where(noisy, found / np.maximum(by_chance, _TINY), 0.0),
+        asked_for,
         np.sqrt(found) * norms / np.maximum(np.abs(steepness), _TINY),
         unit / (2 * norms**2),
-        (by_chance / np.maximum(np.square(ratios) * own_chance, _TINY))[len(ASKED) :],
+        prices,
     )
 
 

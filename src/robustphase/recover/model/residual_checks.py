@@ -47,7 +47,7 @@ def power_check(figures: Figures, stated: float | str) -> Check:
 
 def _more_flags(figures: Figures, stated: float | str) -> bool:
     """Whether more samples with good rows are flagged than may be bad, by more than chance."""
-    bad = RIVAL_AUTO if isinstance(stated, str) else stated
+    bad = CHECKS.rival_auto if isinstance(stated, str) else stated
     chance = CHECKS.deviations * math.sqrt(bad * (1 - bad) / max(figures.samples, 1))
     return figures.missing > bad + chance
 
