@@ -86,7 +86,7 @@ class CheckOptions:
     )
     uneven: float = empirical(1.5, "ratio of noise between large and small predictions that costs accuracy")
     rough: float = empirical(
-        0.4, "scale of the noise over the responses themselves, where both are large, that is too much"
+        0.35, "scale of the noise over the responses themselves, where both are large, that is too much"
     )
     follow_missing: float = empirical(
         0.3,

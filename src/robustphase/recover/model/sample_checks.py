@@ -164,11 +164,13 @@ def explained_check(figures: Figures) -> Check:
 def noise_check(figures: Figures, design: Design | None, is_complex: bool) -> Check:
     """Whether the noise leaves an answer."""
     expected = error_as_given(figures, design, is_complex)
-    drowned = not expected <= CHECKS.noisy
+    # The length of an error of so many parts has a relative standard deviation of 1/sqrt(2 unknowns): one in six has more.
+    limit = CHECKS.noisy / (1 + 1 / math.sqrt(2 * figures.unknowns))
+    drowned = not expected <= limit
     return Check(
         "expected error",
         expected,
-        CHECKS.noisy,
+        limit,
         drowned,
         drowned,
         "the noise is too large for so few samples",
