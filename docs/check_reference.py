@@ -38,7 +38,9 @@ def offered(module: ModuleType) -> set[str]:
         if isinstance(thing, ModuleType):
             names |= {full} | offered(import_module(full))
         elif isinstance(thing, type):
-            methods = (key for key, value in vars(thing).items() if isfunction(value) and value.__doc__)
+            # An earlier name of a class leads to its page, where the methods are.
+            own = vars(thing) if thing.__name__ == name else {}
+            methods = (key for key, value in own.items() if isfunction(value) and value.__doc__)
             names |= {full, *(f"{full}.{method}" for method in methods if not method.startswith("_"))}
         elif isfunction(thing):
             names.add(full)
