@@ -217,7 +217,7 @@ def test_additive_noise_may_be_saturated_too():
 
 
 # Noise of a third of the responses is about what the check of its evenness allows, and told to be additive it is not that.
-@pytest.mark.filterwarnings("ignore::robustphase.recover.model.ModelWarning")
+@pytest.mark.filterwarnings("ignore:the model does not hold. evenness:robustphase.recover.model.ModelWarning")
 def test_multiplicative_noise_that_is_skewed_neither_shifts_nor_drowns_the_signal():
     """Ten looks of speckle: the noise is as large as the signal asks, so small predictions are worth most."""
     gains = []
