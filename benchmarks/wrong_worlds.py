@@ -4,8 +4,8 @@
 seed or more at two sizes and counts silent failures (error above a quarter, converged, no warning) and certificates below the
 error; then right worlds, of which it counts the false alarms. Without ``--only`` it writes docs/_generated/wrong_worlds.md. The
 checks were built with first seed 0 and set with seeds 200 to 500, 7001 to 7032, 9000, 9100, 52000 to 63001, 66000 to 66002,
-81000, 81001, 140000 to 140039, 410000, 630000, 740000 and 850000 (right worlds: 41, 141 to 143, 72000 and 73000 too); other seeds
-are fresh draws of kinds that the checks know.
+81000, 81001, 140000 to 140039, 410000, 630000, 740000, 850000, 900000 to 900002, 1910000 and 2000000 to 2000002 (right worlds: 41,
+141 to 143, 1910, 1911, 72000 and 73000 too); other seeds are fresh draws of kinds that the checks know.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from benchmarks.instrument_worlds import INSTRUMENTS
 from benchmarks.known_worlds import KNOWN
 from benchmarks.laboratory_worlds import LABORATORY
 from benchmarks.markdown import table
+from benchmarks.mishap_worlds import MISHAPS
 from benchmarks.newcomer_worlds import NEWCOMERS
 from benchmarks.options import call
 from benchmarks.render import publish
@@ -37,7 +38,7 @@ from benchmarks.world_makers import Array
 from robustphase.recover.model import ModelWarning
 
 PAGE = "_generated/wrong_worlds.md"
-WORLDS = KNOWN | FURTHER | LABORATORY | INSTRUMENTS | HANDLING | NEWCOMERS
+WORLDS = KNOWN | FURTHER | LABORATORY | INSTRUMENTS | HANDLING | NEWCOMERS | MISHAPS
 SIZES = ((30, 600), (60, 3000))
 #: Errors above it count as failures.
 WRONG = 0.25

@@ -151,7 +151,7 @@ def test_neighbours_on_a_detector_may_go_together_but_neighbours_in_time_may_not
 
 
 def test_nothing_is_certified_where_two_things_are_wrong_with_the_residuals():
-    check = checked(RIGHT._replace(uneven=5.0, background=0.8, rough=0.1))
+    check = checked(RIGHT._replace(uneven=5.0, background=0.8, rough=0.1, scale=0.3))
     assert {one.name for one in check.failed} == {"evenness of the noise", "background"}
     assert not check.severe
     assert certificate_factor(check, STANDARD) == np.inf
@@ -173,6 +173,40 @@ def test_another_curve_needs_less_evidence_the_more_flags_tell_of_it(signs, need
         check = checked(RIGHT._replace(power=2.0, power_evidence=evidence, **signs))
         assert check.severe is severe
     assert not checked(RIGHT._replace(power=1.2, power_evidence=1.05 * needed, **signs)).severe
+
+
+def test_signs_of_another_curve_that_are_nearly_clear_add_up():
+    # 3.4 standard deviations each.
+    both = RIGHT._replace(power=2.0, follow=3.4, missing=0.1228)
+    assert checked(both._replace(power_evidence=15.0)).severe
+    assert not checked(both._replace(power_evidence=13.0)).severe
+    assert not checked(both._replace(power_evidence=15.0, missing=0.1)).severe
+    assert not checked(both._replace(power_evidence=15.0, follow=0.0)).severe
+
+
+def test_few_samples_that_are_hardly_explained_must_not_be_flagged_beyond_the_stated_level():
+    few = RIGHT._replace(
+        samples=240, kept=200, checked=200, flagged=0.17, correlation=0.5, kept_correlation=0.9, noise=0.1
+    )
+    few = few._replace(scale=0.1)
+    assert not checked(few._replace(missing=0.1)).severe
+    assert [one.name for one in checked(few._replace(missing=0.17)).failed] == ["explained responses"]
+    assert not checked(few._replace(missing=0.17), stated=0.2).severe
+
+
+def test_more_must_be_explained_where_responses_are_rough():
+    hardly = RIGHT._replace(correlation=0.2, kept_correlation=0.2)
+    assert not checked(hardly).severe
+    assert [one.name for one in checked(hardly._replace(rough=0.7)).failed] == ["explained responses"]
+    assert not checked(RIGHT._replace(correlation=0.35, kept_correlation=0.35, rough=2.5)).severe
+
+
+@pytest.mark.parametrize("sign", [{"uneven": 0.7}, {"dependence_evidence": 2.8}, {"stretch": 3.0}])
+def test_a_mean_of_the_residuals_is_no_constant_where_they_are_uneven_or_have_a_direction_or_rows_show_little(sign):
+    shifted = RIGHT._replace(background=0.25)
+    assert not checked(shifted).severe
+    assert [one.name for one in checked(shifted._replace(**sign)).failed] == ["background"]
+    assert not checked(RIGHT._replace(**sign)).severe
 
 
 def test_a_curve_or_a_direction_without_evidence_is_chance():

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from robustphase.recover.model.consequences import sampling_error
+from robustphase.recover.model.consequences import error_as_given
 from robustphase.recover.model.design import Design
 from robustphase.recover.model.design_checks import design_checks
 from robustphase.recover.model.figures import Figures
@@ -58,9 +58,9 @@ def check_model(figures: Figures, design: Design | None, told: Told, *, no_signa
         length_check(figures),
         flagged_check(figures, told),
         rival_check(figures, told.stated),
-        explained_check(figures),
+        explained_check(figures, told.stated),
         noise_check(figures, design, told.is_complex),
-        *(() if told.unknown_mean else (background_check(figures, sampling_error(figures, design, told.is_complex)),)),
+        *(() if told.unknown_mean else (background_check(figures, error_as_given(figures, design, told.is_complex)),)),
         evenness_check(figures, told),
         *row_order_checks(figures, told.drifting, ordered=design is not None),
         turn_check(figures),

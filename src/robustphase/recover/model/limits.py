@@ -22,11 +22,14 @@ class CheckOptions:
     flagged_share: float = empirical(
         0.2, "and this part of the stated level: bad samples take clean neighbours with them"
     )
-    flagged_few: float = empirical(0.8, "and this for every unknown per sample")
+    flagged_few: float = empirical(0.3, "and this for every unknown per sample")
     flagged_auto: float = empirical(0.39, "share of flagged samples beyond which a found level is not believed")
     correlation: float = empirical(0.05, "rank correlation with held-out predictions below which nothing is explained")
     capacity: float = empirical(2.5, "what a fit explains of unrelated responses, for every unknown per sample")
     most_capacity: float = empirical(0.45, "and at most")
+    rough_capacity: float = empirical(
+        2.0, "times as much at most, in proportion to the noise over the responses themselves where both are large"
+    )
     selection: float = empirical(1.5, "what flagging a share of the samples adds to the correlation of the others")
     few_real: float = derived(2.0, "samples per unknown below which real signals are not unique (2n − 1)")
     few_complex: float = derived(

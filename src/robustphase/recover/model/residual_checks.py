@@ -14,9 +14,12 @@ def power_check(figures: Figures, stated: float | str) -> Check:
     """Whether responses grow like ``|a·x|²``."""
     evidence = figures.power_evidence if figures.unexplained > CHECKS.exact else 0.0
     low, high = figures.power < CHECKS.low_power, figures.power > CHECKS.high_power
-    # Flags that follow the predictions, and more of them than may be bad, are what another curve leaves: less is enough.
-    signs = int(figures.follow > CHECKS.deviations) + int(_more_flags(figures, stated))
-    severe = evidence > (CHECKS.evidence, CHECKS.hint, CHECKS.turn_hint**2)[signs] and (low or high)
+    # Flags that follow the predictions, and more of them than may be bad, are what another curve leaves: less is enough. Squared
+    # deviations add up, so two signs that are nearly clear do with little more than two clear ones.
+    signs = [min(max(sign, 0.0), CHECKS.deviations) ** 2 for sign in (figures.follow, _more_flags(figures, stated))]
+    clear = CHECKS.deviations**2
+    together = evidence + sum(signs) > CHECKS.turn_hint**2 + 2 * clear
+    severe = (low or high) and (evidence > (CHECKS.hint if clear in signs else CHECKS.evidence) or together)
     if not severe and _flags_follow(figures, stated):
         return Check(
             "power of the responses",
@@ -45,11 +48,11 @@ def power_check(figures: Figures, stated: float | str) -> Check:
     return Check("power of the responses", figures.power, limit, bool(failed), bool(severe), cause, remedy)
 
 
-def _more_flags(figures: Figures, stated: float | str) -> bool:
-    """Whether more samples with good rows are flagged than may be bad, by more than chance."""
+def _more_flags(figures: Figures, stated: float | str) -> float:
+    """Standard deviations of chance by which more samples with good rows are flagged than may be bad."""
     bad = CHECKS.rival_auto if isinstance(stated, str) else stated
-    chance = CHECKS.deviations * math.sqrt(bad * (1 - bad) / max(figures.samples, 1))
-    return figures.missing > bad + chance
+    chance = math.sqrt(max(bad * (1 - bad), CHECKS.exact) / max(figures.samples, 1))
+    return float(figures.missing - bad) / chance
 
 
 def _flags_follow(figures: Figures, stated: float | str) -> bool:
@@ -115,7 +118,7 @@ def length_check(figures: Figures) -> Check:
 
 
 def background_check(figures: Figures, expected: float) -> Check:
-    """Whether residuals are centred at zero; ``expected`` is the error that noise leaves."""
+    """Whether residuals are centred at zero; ``expected`` is the error that noise leaves behind the rows as they were given."""
     limit = max(
         CHECKS.background * figures.energy,
         CHECKS.background_noise * figures.scale,
@@ -130,8 +133,7 @@ def background_check(figures: Figures, expected: float) -> Check:
         and figures.uneven > CHECKS.left_over_uneven
         and figures.unexplained > CHECKS.exact
     )
-    # With many samples a signal that was missed shows in other checks; with few of them this is all there is.
-    left_over = left_over or (_missed(figures) > CHECKS.noisy and expected > CHECKS.blind)
+    left_over = left_over or (_missed(figures) > CHECKS.noisy and _no_constant(figures, expected))
     # The location of the residuals is fitted in any case, so a constant alone does no harm.
     return Check(
         "background",
@@ -157,6 +159,17 @@ def _missed(figures: Figures) -> float:
     if math.sqrt(missed * figures.energy) > CHECKS.missed_width * figures.scale:
         return 0.0
     return math.sqrt(missed / (figures.energy + missed))
+
+
+def _no_constant(figures: Figures, expected: float) -> bool:
+    """Whether the mean of the residuals may be more than a constant, which leaves them even and without a direction.
+
+    With many samples either would show. With few of them, or behind rows that hardly show some directions, the mean is all there
+    is.
+    """
+    ratio = max(figures.uneven, 1 / max(figures.uneven, 1e-9))
+    uneven = ratio > scale_ratio_by_chance(figures.checked, CHECKS.deviations)
+    return uneven or figures.dependence_evidence > CHECKS.turn_hint or expected > CHECKS.blind
 
 
 def evenness_check(figures: Figures, told: Told) -> Check:
@@ -215,7 +228,8 @@ def _follow(figures: Figures, stated: float | str) -> bool:
     they follow where there are more of them than may be bad. Where there are no more than were stated, an adversary may have
     placed them so: it gains most by pushing on large predictions.
     """
-    follow = figures.follow > CHECKS.turn_hint and (isinstance(stated, str) or _more_flags(figures, stated))
+    more = isinstance(stated, str) or _more_flags(figures, stated) > CHECKS.deviations
+    follow = more and figures.follow > CHECKS.turn_hint
     return (
         figures.missing_high > CHECKS.follow_missing
         and (follow or _more_than_bad(figures, stated))

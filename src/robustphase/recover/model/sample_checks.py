@@ -142,13 +142,18 @@ def _second_gain(figures: Figures, stated: float | str) -> bool:
     return figures.at_second_gain > may_be_bad and matters and follow
 
 
-def explained_check(figures: Figures) -> Check:
+def explained_check(figures: Figures, stated: float | str) -> Check:
     """Whether responses that the fit has not seen are predicted."""
     share = figures.unknowns / max(figures.samples, 1)
     chance = 2.0 / math.sqrt(max(figures.checked, 1))
     limit = CHECKS.correlation + min(CHECKS.capacity * share, CHECKS.most_capacity) + float(chance)
-    # Samples are flagged because they are not explained, which flatters the others; the more so, the fewer there are.
-    flattered = CHECKS.selection * figures.flagged * min(1.0, 15 * share)
+    # Where large responses are as uncertain as they are large, a fit has more noise to follow.
+    limit *= min(max(figures.rough / CHECKS.rough, 1.0), CHECKS.rough_capacity)
+    # Samples are flagged because they are not explained, which flatters the others; the more so, the fewer there are. Those
+    # beyond what may be bad, by more than chance, are not explained though they should be, and count twice.
+    bad = CHECKS.rival_auto if isinstance(stated, str) else stated
+    beyond = max(figures.missing - bad - 2 * math.sqrt(bad * (1 - bad) / max(figures.samples, 1)), 0.0)
+    flattered = CHECKS.selection * (figures.flagged + beyond) * min(1.0, 15 * share)
     figure = max(figures.correlation, figures.kept_correlation - flattered)
     return Check(
         "explained responses",
