@@ -46,7 +46,7 @@ def test_nothing_fails_in_a_right_world():
     assert not check.failed
     assert not check.severe
     assert check.message == ""
-    assert certificate_factor(check, STANDARD) == 1.0
+    assert certificate_factor(check, STANDARD, RIGHT) == 1.0
 
 
 WRONG = [
@@ -108,7 +108,7 @@ def test_a_figure_out_of_bounds_is_severe_and_its_message_names_the_cure(name, c
     assert check.severe
     assert name in check.message
     assert re.search(cure, check.message)
-    assert certificate_factor(check, STANDARD) == np.inf
+    assert certificate_factor(check, STANDARD, RIGHT) == np.inf
 
 
 def test_what_was_done_already_is_not_advised_and_what_was_ruled_out_is():
@@ -139,7 +139,7 @@ def test_what_harms_little_is_reported_and_not_severe(name, change):
     check = checked(RIGHT._replace(**change))
     assert [one.name for one in check.failed] == [name]
     assert not check.severe
-    assert certificate_factor(check, STANDARD) == 1.0
+    assert certificate_factor(check, STANDARD, RIGHT) == 1.0
 
 
 def test_neighbours_on_a_detector_may_go_together_but_neighbours_in_time_may_not():
@@ -150,11 +150,28 @@ def test_neighbours_on_a_detector_may_go_together_but_neighbours_in_time_may_not
         assert check.severe is severe
 
 
+def test_certificates_allow_for_the_curvature_that_is_gone_with_large_predictions():
+    bent = STANDARD._replace(curvature=0.5)
+    gone = RIGHT._replace(missing=0.1, missing_low=0.05, missing_high=0.2)
+    check = checked(gone, bent)
+    assert not check.failed
+    assert certificate_factor(check, bent, gone) == 2.0
+    assert certificate_factor(check, bent, gone._replace(missing_high=0.08)) == 1.0
+    assert certificate_factor(check, STANDARD._replace(curvature=1.2), gone) == 1.0
+
+
+def test_noise_whose_growth_was_learnt_may_be_rough_by_chance():
+    rough = RIGHT._replace(growth=50.0, rough=0.36, checked=600, flagged=0.0)
+    assert [one.name for one in checked(rough).failed] == ["evenness of the noise"]
+    assert not checked(rough._replace(efficient=0.2)).severe
+    assert checked(rough._replace(efficient=0.2, rough=0.45)).severe
+
+
 def test_nothing_is_certified_where_two_things_are_wrong_with_the_residuals():
     check = checked(RIGHT._replace(uneven=5.0, background=0.8, rough=0.1, scale=0.3))
     assert {one.name for one in check.failed} == {"evenness of the noise", "background"}
     assert not check.severe
-    assert certificate_factor(check, STANDARD) == np.inf
+    assert certificate_factor(check, STANDARD, RIGHT) == np.inf
 
 
 @pytest.mark.parametrize(
@@ -293,7 +310,7 @@ def test_rows_of_another_scale_enlarge_the_certificate_by_its_fourth_power():
     check = checked(design=half)
     assert {one.name for one in check.failed} == {"scale of the rows", "curvature"}
     assert not check.severe
-    assert certificate_factor(check, half) == pytest.approx(1 / 0.0625)
+    assert certificate_factor(check, half, RIGHT) == pytest.approx(1 / 0.0625)
 
 
 def test_flat_directions_are_severe_and_whitening_is_suggested_where_it_helps():
@@ -308,7 +325,7 @@ def test_nothing_is_certified_for_rows_that_are_shifted_where_the_curvature_is_u
     shifted = STANDARD._replace(shift=0.3, curvature=np.nan)
     check = checked(design=shifted)
     assert not check.severe
-    assert certificate_factor(check, shifted) == np.inf
+    assert certificate_factor(check, shifted, RIGHT) == np.inf
 
 
 def test_the_error_that_noise_leaves_is_that_of_least_squares():

@@ -84,7 +84,7 @@ def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fi
     checks = tuple(
         check_model(one, design, told, no_signal=bool(none)) for one, none in zip(figures, nothing, strict=True)
     )
-    factors = np.array([certificate_factor(check, design) for check in checks])
+    factors = np.array([certificate_factor(check, design, one) for check, one in zip(checks, figures, strict=True)])
     least = CHECKS.sampling * np.array([sampling_error(one, design, is_complex) for one in figures]) * settings.polish
     with np.errstate(invalid="ignore"):
         # Exact fits have certificates of zero, which no factor makes larger, unless there is no certificate at all.

@@ -12,10 +12,11 @@ from robustphase.recover.model.limits import CHECKS, largest_shift, scale_ratio_
 from robustphase.recover.model.verdict import ABOUT_RESIDUALS, ModelCheck
 
 
-def certificate_factor(check: ModelCheck, design: Design | None) -> float:
+def certificate_factor(check: ModelCheck, design: Design | None, figures: Figures) -> float:
     """By how much a certificate that counts on a standard normal design is too small for the design there is; at least 1.
 
-    It divides by the least curvature of the risk, and the risk may be less curved: rows of length τ give ``τ⁴`` of it.
+    It divides by the least curvature of the risk, and the risk may be less curved: rows of length τ give ``τ⁴`` of it, and where
+    large predictions are flagged, the samples that hold the length of the signal are gone.
     """
     failed = {one.name for one in check.failed}
     # One remark on the residuals is an imperfection; two of them are another law, of which the certificate knows nothing.
@@ -26,11 +27,18 @@ def certificate_factor(check: ModelCheck, design: Design | None) -> float:
     least = 1.0
     if "scale of the rows" in failed:
         least = min(least, design.scale**2)
-    if "curvature" in failed:
+    if math.isnan(design.curvature):
+        if failed & {"mean of the rows", "covariance of the rows"}:
+            return np.inf
+    elif "curvature" in failed or _large_ones_gone(figures):
         least = min(least, design.curvature)
-    elif math.isnan(design.curvature) and failed & {"mean of the rows", "covariance of the rows"}:
-        return np.inf
     return 1.0 / least if least > 0 else np.inf
+
+
+def _large_ones_gone(figures: Figures) -> bool:
+    """Whether clearly more of the upper third of the predictions are flagged than of the lower one."""
+    spread = figures.missing * (1 - figures.missing) * 6 / max(figures.checked, 1)
+    return figures.missing_high - figures.missing_low > CHECKS.deviations * math.sqrt(max(spread, 0.0))
 
 
 def doubts(check: ModelCheck) -> str:

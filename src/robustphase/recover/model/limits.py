@@ -125,12 +125,17 @@ class CheckOptions:
 CHECKS = CheckOptions()
 
 
-def scale_ratio_by_chance(samples: int, deviations: float) -> float:
-    """Ratio of robust scales of two thirds of so many samples so many standard deviations of chance above one.
+def scale_by_chance(samples: int, deviations: float) -> float:
+    """Robust scale of a third of so many samples so many standard deviations of chance above one.
 
     The logarithm of a robust scale of k normal variables has the standard deviation 1.17/sqrt(2k).
     """
-    return math.exp(deviations * 1.17 * math.sqrt(3 / max(samples, 1)))
+    return math.exp(deviations * 1.17 * math.sqrt(1.5 / max(samples, 1)))
+
+
+def scale_ratio_by_chance(samples: int, deviations: float) -> float:
+    """The same of the ratio of the scales of two thirds."""
+    return scale_by_chance(samples, math.sqrt(2) * deviations)
 
 
 def largest_shift(n: int, rows: int) -> float:

@@ -6,7 +6,7 @@ import math
 
 from robustphase.recover.model.figure_options import RIVAL_AUTO
 from robustphase.recover.model.figures import Figures
-from robustphase.recover.model.limits import CHECKS, scale_ratio_by_chance
+from robustphase.recover.model.limits import CHECKS, scale_by_chance, scale_ratio_by_chance
 from robustphase.recover.model.verdict import Check, Told
 
 
@@ -180,8 +180,10 @@ def evenness_check(figures: Figures, told: Told) -> Check:
     # Where responses are uncertain by half of themselves, their median, mean and most likely value are different lengths of x,
     # also if a noise model has learnt how they grow.
     grows = grows_with_signal(figures) or (matters and figures.uneven > 1)
-    # The roughest samples are flagged first, and their share is missing here.
-    rough = figures.rough > CHECKS.rough * (1 - figures.flagged)
+    # The roughest samples are flagged first, and their share is missing here. Where the noise model has learnt how the noise
+    # grows, nothing else is wrong with it, and chance is allowed for.
+    chance = 0.0 if math.isnan(figures.efficient) else CHECKS.turn_hint
+    rough = figures.rough > CHECKS.rough * (1 - figures.flagged) * scale_by_chance(figures.checked, chance)
     # As many as may be bad need not have been clean.
     more = figures.flagged > (RIVAL_AUTO if isinstance(told.stated, str) else told.stated)
     proportional = (
