@@ -165,6 +165,13 @@ def test_noise_whose_growth_was_learnt_may_be_rough_by_chance():
     assert [one.name for one in checked(rough).failed] == ["evenness of the noise"]
     assert not checked(rough._replace(efficient=0.2)).severe
     assert checked(rough._replace(efficient=0.2, rough=0.45)).severe
+    assert checked(rough._replace(efficient=0.2, power=0.8, power_evidence=10.0)).severe
+
+
+def test_another_value_of_an_entry_needs_less_evidence_behind_sparse_rows():
+    other = RIGHT._replace(entry=5.0)
+    assert not checked(other).failed
+    assert [one.name for one in checked(other, STANDARD._replace(kurtosis=20.0)).failed] == ["rival signal"]
 
 
 def test_nothing_is_certified_where_two_things_are_wrong_with_the_residuals():

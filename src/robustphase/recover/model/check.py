@@ -57,7 +57,7 @@ def check_model(figures: Figures, design: Design | None, told: Told, *, no_signa
         dependence_check(figures, told.is_complex),
         length_check(figures),
         flagged_check(figures, told),
-        rival_check(figures, told.stated),
+        rival_check(figures, told.stated, design),
         explained_check(figures, told.stated),
         noise_check(figures, design, told.is_complex),
         *(() if told.unknown_mean else (background_check(figures, error_as_given(figures, design, told.is_complex)),)),

@@ -38,7 +38,7 @@ def certificate_factor(check: ModelCheck, design: Design | None, figures: Figure
 def _large_ones_gone(figures: Figures) -> bool:
     """Whether clearly more of the upper third of the predictions are flagged than of the lower one."""
     spread = figures.missing * (1 - figures.missing) * 6 / max(figures.checked, 1)
-    return figures.missing_high - figures.missing_low > CHECKS.deviations * math.sqrt(max(spread, 0.0))
+    return figures.missing_high - figures.missing_low > CHECKS.turn_hint * math.sqrt(max(spread, 0.0))
 
 
 def doubts(check: ModelCheck) -> str:

@@ -13,13 +13,12 @@ from robustphase.recover.model.verdict import Check, Told
 def power_check(figures: Figures, stated: float | str) -> Check:
     """Whether responses grow like ``|a·x|²``."""
     evidence = figures.power_evidence if figures.unexplained > CHECKS.exact else 0.0
-    low, high = figures.power < CHECKS.low_power, figures.power > CHECKS.high_power
     # Flags that follow the predictions, and more of them than may be bad, are what another curve leaves: less is enough. Squared
     # deviations add up, so two signs that are nearly clear do with little more than two clear ones.
     signs = [min(max(sign, 0.0), CHECKS.deviations) ** 2 for sign in (figures.follow, _more_flags(figures, stated))]
     clear = CHECKS.deviations**2
     together = evidence + sum(signs) > CHECKS.turn_hint**2 + 2 * clear
-    severe = (low or high) and (evidence > (CHECKS.hint if clear in signs else CHECKS.evidence) or together)
+    severe = _off(figures.power) and (evidence > (CHECKS.hint if clear in signs else CHECKS.evidence) or together)
     if not severe and _flags_follow(figures, stated):
         return Check(
             "power of the responses",
@@ -46,6 +45,11 @@ def power_check(figures: Figures, stated: float | str) -> Check:
         )
     limit = CHECKS.low_power if figures.power < 1 else CHECKS.high_power
     return Check("power of the responses", figures.power, limit, bool(failed), bool(severe), cause, remedy)
+
+
+def _off(power: float) -> bool:
+    """Whether an exponent is another one than 1, not only by rounding."""
+    return not CHECKS.low_power <= power <= CHECKS.high_power
 
 
 def _more_flags(figures: Figures, stated: float | str) -> float:
@@ -181,8 +185,9 @@ def evenness_check(figures: Figures, told: Told) -> Check:
     # also if a noise model has learnt how they grow.
     grows = grows_with_signal(figures) or (matters and figures.uneven > 1)
     # The roughest samples are flagged first, and their share is missing here. Where the noise model has learnt how the noise
-    # grows, nothing else is wrong with it, and chance is allowed for.
-    chance = 0.0 if math.isnan(figures.efficient) else CHECKS.turn_hint
+    # grows, and nothing tells of another curve, chance is allowed for.
+    curved = figures.power_evidence > CHECKS.turn_hint**2 and _off(figures.power)
+    chance = 0.0 if math.isnan(figures.efficient) or curved else CHECKS.turn_hint
     rough = figures.rough > CHECKS.rough * (1 - figures.flagged) * scale_by_chance(figures.checked, chance)
     # As many as may be bad need not have been clean.
     more = figures.flagged > (RIVAL_AUTO if isinstance(told.stated, str) else told.stated)
