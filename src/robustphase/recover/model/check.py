@@ -10,8 +10,6 @@ matter.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from robustphase.recover.model.consequences import error_as_given
 from robustphase.recover.model.design import Design
 from robustphase.recover.model.design_checks import design_checks
@@ -79,11 +77,11 @@ def _together(checks: list[Check], *, ordered: bool) -> list[Check]:
     others = {check.name for check in checks if check.failed and check.name in ABOUT_RESIDUALS} - set(expected)
     if "power of the responses" not in others or ("background" not in others and len(others) < 3):
         return checks
-    return [replace(check, severe=True) if check.name == "power of the responses" else check for check in checks]
+    return [check._replace(severe=True) if check.name == "power of the responses" else check for check in checks]
 
 
 def _blamed(checks: list[Check]) -> list[Check]:
     """Where too many samples are flagged and the design is off, the design is to blame: screening takes its rows for bad ones."""
     if not any(check.name == "flagged share" and check.severe for check in checks):
         return checks
-    return [replace(check, severe=check.failed) if check.name in ABOUT_ROWS else check for check in checks]
+    return [check._replace(severe=check.failed) if check.name in ABOUT_ROWS else check for check in checks]

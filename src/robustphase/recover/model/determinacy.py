@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dsyevr
+from scipy.linalg.lapack import dsyevr, ssyevr
 
 from robustphase.constants import budget, derived, empirical
 from robustphase.population.real_rows import least_curvature as least_paired_curvature
@@ -102,9 +102,11 @@ def least_curvature(rows: Array, projections: Array, signal: Array, rng: np.rand
         moment = tangents.T @ tangents / count
         if not np.isfinite(moment).all():
             return np.nan
-        # One eigenvalue, from LAPACK itself: what stands around it takes longer than it does.
+        # One eigenvalue, from LAPACK itself: what stands around it takes longer than it does. Products of single precision tell
+        # no more than it holds.
         number = 1 + min(int(is_complex), unknowns - 1)
-        least = float(dsyevr(moment.astype(np.float64), compute_v=0, range="I", il=number, iu=number)[0][0])
+        solve = ssyevr if moment.dtype == np.float32 else dsyevr
+        least = float(solve(moment, compute_v=0, range="I", il=number, iu=number)[0][0])
     else:
         depth = int(np.ceil(DETERMINACY.curvature_depth * np.sqrt(unknowns / count)))
         free = np.conj(1j * signal).astype(np.complex128).view(np.float64) if is_complex else None

@@ -52,7 +52,7 @@ def strongest_directions(part: Part, clipped: Array, guesses: Array, depth: int)
 
 def _strongest(diagonal: Array, beside: Array) -> Array:
     """The eigenvector of the largest absolute eigenvalue of a tridiagonal matrix; some unit vector if it is not finite."""
-    if not (np.isfinite(diagonal).all() and np.isfinite(beside).all()):
+    if not math.isfinite(float(diagonal.sum()) + float(beside.sum())):
         diagonal, beside = np.zeros_like(diagonal), np.zeros_like(beside)
     # From LAPACK itself: what stands around it takes longer than it does.
     values, vectors, _ = dstev(diagonal, beside) if diagonal.size > 1 else (diagonal, np.ones((1, 1)), 0)

@@ -30,8 +30,7 @@ class ModelWarning(ConvergenceWarning):  # type: ignore[misc]
     """The data contradict the model of the fit, so its answer is in doubt."""
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
     """One check of the model.
 
     Attributes
