@@ -174,6 +174,19 @@ def test_another_value_of_an_entry_needs_less_evidence_behind_sparse_rows():
     assert [one.name for one in checked(other, STANDARD._replace(kurtosis=20.0)).failed] == ["rival signal"]
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e-3, 1.0, 1e200])
+def test_many_values_are_put_in_the_order_that_they_have(rng, scale):
+    values = scale * rng.standard_normal(3000)
+    values[::7] = values[0]
+    told = ordered(values)
+    np.testing.assert_allclose(values[told.order], np.sort(values), rtol=1e-6)
+    assert sorted(told.order) == list(range(values.size))
+    assert told.ties
+    assert not ordered(scale * np.linspace(-1.0, 2.0, 3000)).ties
+    # Equal values stand side by side.
+    assert np.count_nonzero(np.diff(values[told.order]) == 0) == 428
+
+
 def test_nothing_is_certified_where_two_things_are_wrong_with_the_residuals():
     check = checked(RIGHT._replace(uneven=5.0, background=0.8, rough=0.1, scale=0.3))
     assert {one.name for one in check.failed} == {"evenness of the noise", "background"}

@@ -47,6 +47,7 @@ def check_model(figures: Figures, design: Design | None, told: Told, *, no_signa
     no_signal : bool
         Whether a signal of zero explains the responses.
     """
+    expected = error_as_given(figures, design, told.is_complex)
     found = [
         signal_check(figures, no_signal),
         samples_check(figures, told.is_complex),
@@ -57,8 +58,8 @@ def check_model(figures: Figures, design: Design | None, told: Told, *, no_signa
         flagged_check(figures, told),
         rival_check(figures, told.stated, design),
         explained_check(figures, told.stated),
-        noise_check(figures, design, told.is_complex),
-        *(() if told.unknown_mean else (background_check(figures, error_as_given(figures, design, told.is_complex)),)),
+        noise_check(figures, expected),
+        *(() if told.unknown_mean else (background_check(figures, expected),)),
         evenness_check(figures, told),
         *row_order_checks(figures, told.drifting, ordered=design is not None),
         turn_check(figures),

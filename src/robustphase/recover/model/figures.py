@@ -19,7 +19,6 @@ from robustphase.recover.model.held_out import last_pass, without_half
 from robustphase.recover.model.limits import CHECKS
 from robustphase.recover.model.power import power_of
 from robustphase.recover.model.residuals import (
-    by_thirds,
     clip,
     correlation,
     crowded_counts,
@@ -231,9 +230,10 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
             float(fit.levels[j]),
             by_means=fit.counts or tailless[j],
         )
-        chosen = by_thirds(predictions[:, j], k)
+        by_prediction = ordered(predictions[:, j])
+        chosen = in_order(by_prediction, k)
         thirds = in_thirds(predictions[chosen, j], residuals[chosen, j], tailless=tailless[j])
-        missing = missing_shares(k[by_thirds(predictions[:, j], g)])
+        missing = missing_shares(k[in_order(by_prediction, g)])
         slope, slope_error = slope_along(thirds.predictions, thirds.residuals)
         # Of counts it is known how they grow.
         growth = 1.0 if fit.counts else unevenness(thirds)
@@ -253,7 +253,7 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
                 samples=int(part.usable[j]),
                 kept=int(part.kept[j]),
                 unknowns=unknowns,
-                flagged=1.0 - part.kept[j] / max(int(part.usable[j]), 1),
+                flagged=_flagged(part, j),
                 checked=chosen.size,
                 energy=float(energies[j]),
                 scale=float(scales[j]),

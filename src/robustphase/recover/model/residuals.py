@@ -13,6 +13,8 @@ from robustphase.recover.model.limits import CHECKS
 from robustphase.rows.source import Array
 
 _TINY = float(np.finfo(np.float64).tiny)
+#: Values from which on it is faster to put them in order by their digits, and the size up to which single precision holds them.
+_MANY, _LARGE = 1000, 1e30
 
 
 NORMAL_MAD = 1.4826
@@ -116,9 +118,27 @@ class Ordered(NamedTuple):
 
 
 def ordered(values: Array) -> Ordered:
-    """Values with their order."""
-    order = np.argsort(values)
+    """Values with their order, in single precision where there are many."""
+    largest = float(np.abs(values).max(initial=0.0))
+    fast = values.size >= _MANY and 1 / _LARGE < largest < _LARGE
+    order = _by_digits(values) if fast else np.argsort(values)
     return Ordered(values, order, _ties(values[order]))
+
+
+def _by_digits(values: Array) -> Array:
+    """The order of values in single precision, by one half of their bits after the other.
+
+    NumPy orders numbers of sixteen bits by their digits, without comparing any; of values that were not seen before, most of the
+    time of a comparison is lost where its outcome was guessed wrongly.
+    """
+    bits = values.astype(np.float32).view(np.int32)
+    # Negative numbers have their bits in the other order, and come first.
+    bits ^= (bits >> 31) & np.int32(0x7FFFFFFF)
+    bits ^= np.int32(-(1 << 31))
+    low, high = bits & np.int32(0xFFFF), bits >> 16
+    order = np.argsort(low.astype(np.uint16), kind="stable")
+    by_digits: Array = order[np.argsort(high.astype(np.uint16)[order], kind="stable")]
+    return by_digits
 
 
 def in_order(values: Ordered, chosen: Array) -> Array:
@@ -240,22 +260,8 @@ def _variance(values: Array) -> float:
     return float(centred @ centred) / values.size
 
 
-def by_thirds(values: Array, chosen: Array) -> Array:
-    """Numbers of the chosen values (a mask), a third of them after the other; the median of the upper third is in its place.
-
-    That takes a tenth of the time of putting all in their order.
-    """
-    numbers = np.flatnonzero(chosen)
-    third = numbers.size // 3
-    if third < FIGURES.fewest:
-        return numbers
-    upper = numbers.size - third
-    parted: Array = numbers[np.argpartition(values[numbers], (third, upper, upper + third // 2))]
-    return parted
-
-
 class Thirds(NamedTuple):
-    """Samples, a third of the predictions after the other, and where the residuals of every third lie.
+    """Samples in the order of their predictions, and where the residuals of every third lie.
 
     Attributes
     ----------
@@ -273,19 +279,19 @@ class Thirds(NamedTuple):
 
 
 def in_thirds(predictions: Array, residuals: Array, *, tailless: bool = False) -> Thirds:
-    """Samples as :func:`by_thirds` puts them, of which thirds are looked at."""
+    """Samples in the order of their predictions, of which thirds are looked at."""
     third = residuals.size // 3
     parts = (residuals[:third], residuals[third : residuals.size - third], residuals[residuals.size - third :])
     return Thirds(predictions, residuals, *(located(part, tailless=tailless) for part in parts))
 
 
 def missing_shares(keep: Array) -> tuple[float, float, float]:
-    """Share of the samples, which come by thirds, and of the lower and upper third of them, that is not kept."""
+    """Share of the samples, and of the lower and upper third of them in the order of their predictions, that is not kept."""
     third = keep.size // 3
     if third < FIGURES.fewest:
         return 0.0, 0.0, 0.0
     parts = (keep, keep[:third], keep[-third:])
-    every, low, high = (1.0 - np.count_nonzero(part) / part.size for part in parts)
+    every, low, high = (1.0 - int(np.count_nonzero(part)) / part.size for part in parts)
     return every, low, high
 
 
@@ -306,7 +312,7 @@ def roughness(thirds: Thirds) -> float:
     third = thirds.predictions.size // 3
     if third < FIGURES.fewest:
         return 0.0
-    # It is in its place.
+    # They come in their order.
     return thirds.upper.scale / max(float(thirds.predictions[third // 2 - third]), _TINY)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from robustphase.recover.model.consequences import error_as_given
 from robustphase.recover.model.design import Design
 from robustphase.recover.model.figure_options import FIGURES
 from robustphase.recover.model.figures import Figures
@@ -170,9 +169,8 @@ def explained_check(figures: Figures, stated: float | str) -> Check:
     )
 
 
-def noise_check(figures: Figures, design: Design | None, is_complex: bool) -> Check:
-    """Whether the noise leaves an answer."""
-    expected = error_as_given(figures, design, is_complex)
+def noise_check(figures: Figures, expected: float) -> Check:
+    """Whether the noise leaves an answer; ``expected`` is the error that it leaves behind the rows as they were given."""
     # The length of an error of so many parts has a relative standard deviation of 1/sqrt(2 unknowns): one in six has more.
     limit = CHECKS.noisy / (1 + 1 / math.sqrt(2 * figures.unknowns))
     drowned = not expected <= limit
