@@ -4,8 +4,9 @@
 seed or more at two sizes and counts silent failures (error above a quarter, converged, no warning) and certificates below the
 error; then right worlds, of which it counts the false alarms. Without ``--only`` it writes docs/_generated/wrong_worlds.md. The
 checks were built with first seed 0 and set with seeds 200 to 500, 7001 to 7032, 9000, 9100, 52000 to 63001, 66000 to 66002,
-81000, 81001, 140000 to 140039, 410000, 630000, 740000, 850000, 900000 to 900002, 1910000 and 2000000 to 2000002 (right worlds:
-41, 141 to 143, 1910, 1911, 72000 and 73000 too); other seeds are fresh draws of kinds that the checks know.
+81000, 81001, 140000 to 140039, 410000, 630000, 740000, 850000, 900000 to 900002, 1910000, 2000000 to 2000002, 3100000 and
+4100000 (right worlds: 41, 141 to 143, 1910, 1911, 72000 and 73000 too); other seeds are fresh draws of kinds that the checks
+know.
 """
 
 from __future__ import annotations

@@ -51,7 +51,8 @@ class RivalOptions:
     )
     explained: float = derived(3.0, "scales of the noise within which a sample is explained")
     barely: float = derived(1.5, "scales of the noise by which predictions must differ to tell of a share at all")
-    agree: float = derived(2.0, "standard errors within which the shares of all kinds of samples agree")
+    agree: float = derived(2.0, "standard errors that a share may have by chance")
+    all_agree: float = derived(2.5, "the same for the least of five kinds of samples, one mixture in thirty")
     least: float = derived(0.02, "share of all samples below which it does not matter where a rival has them")
     coarse: float = empirical(0.03, "least scale, over the energy of the signal: a rival is found only roughly")
     widest: float = empirical(0.25, "largest scale of a rival's residuals: what is wider explains nothing")
@@ -305,7 +306,7 @@ def _everywhere(left: Array, ahead: Array, supports: Array, *, one_sided: bool) 
             errors.append(float(np.sqrt(overall * (1 - overall) / count)))
     if len(shares) < 2:
         return 0.0
-    if all(share > overall - RIVAL.agree * error for share, error in zip(shares, errors, strict=True)):
+    if all(share > overall - RIVAL.all_agree * error for share, error in zip(shares, errors, strict=True)):
         uncertain = RIVAL.agree * float(np.sqrt(overall * (1 - overall) / told)) if one_sided else 0.0
         return max(overall - uncertain, 0.0)
     return max(min(share + error for share, error in zip(shares, errors, strict=True)), 0.0)
