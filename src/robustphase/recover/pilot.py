@@ -16,13 +16,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robustphase.constants import budget, empirical, numeric
-from robustphase.descend.climb import CLIMB, Free, Stopping
+from robustphase.descend.climb import TO_THE_END, Free
 from robustphase.descend.likelihood_fit import LikelihoodFit, fit_likelihood
 from robustphase.problem import Problem
 from robustphase.recover.recovery import Recovery, Run, said_by
 from robustphase.recover.sample_rule import SampleRule
 from robustphase.rows import MemoryRows, OperatorRows
-from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array, Parts, RowSource
 from robustphase.rows.watching import tell_found
 from robustphase.validation import Samples
@@ -46,6 +45,8 @@ class PilotOptions:
 
 
 PILOT = PilotOptions()
+#: When the climb to the likelihood of all samples ends.
+ALL_SAMPLES = TO_THE_END._replace(unseen=PILOT.resolution)
 
 
 def pilot_rows(m: int, n: int, seed: int) -> Array | None:
@@ -84,19 +85,11 @@ def recover_all(samples: Samples, pilot: Recovery, run: Run) -> Recovery:
     weights = np.where(samples.dropped[:, np.newaxis], 0.0, _row_weights(samples.source, rule))
     responses = samples.responses[:, np.newaxis] / rule.unit
     problem = problem_by(rule, samples.source, responses, weights, rule.bad_density(responses))
-    fit = fit_likelihood(problem, rule.state, stopping(rule, *samples.source.shape), Free.SHAPE)
+    fit = fit_likelihood(problem, rule.state, ALL_SAMPLES, Free.SHAPE)
     unit = rule.unit
     run.history.note("all samples", 1, moved=fit.moves[-1], scale=float(fit.state.noise.scales[0] * unit))
     tell_found(np.sqrt(unit) * fit.state.signals / run.size)
     return _as_recovery(problem, fit, rule, pilot)
-
-
-def stopping(rule: SampleRule, m: int, n: int) -> Stopping:
-    """When the climb to the likelihood of all samples ends."""
-    state = rule.state
-    noise = float(state.noise.scales[0] / max(float(abs2(state.signals).sum()), np.finfo(np.float64).tiny))
-    tol = max(CLIMB.tol, PILOT.resolution * noise * float(np.sqrt(n / m)))
-    return Stopping(tol, CLIMB.resolution, CLIMB.passes, CLIMB.exact_passes)
 
 
 def problem_by(rule: SampleRule, source: RowSource, responses: Array, weights: Array, density: Array) -> Problem:
@@ -121,7 +114,7 @@ def _row_weights(source: RowSource, rule: SampleRule) -> Array:
 
 
 def _as_recovery(problem: Problem, fit: LikelihoodFit, rule: SampleRule, pilot: Recovery) -> Recovery:
-    weighed = rule.weigh(fit.state, problem.responses, fit.projections, problem.weights)
-    weights = np.clip(weighed.counted * problem.weights, 0.0, 1.0)
+    counted = rule.clean_as_counted(problem.responses, fit.residuals, fit.spreads, problem.weights)
+    weights = np.clip(counted * problem.weights, 0.0, 1.0)
     said = said_by(fit, problem, problem.weights, weights)
     return replace(pilot, **said, rule=rule._replace(state=fit.state))
