@@ -171,10 +171,10 @@ def _from_pilot(
     """The answer of some of the samples, fitted to all; None where these are not many, or the answer is in doubt."""
     if not run.likelihood_fit or (known is not None and not known.additive):
         return None
-    pilot = pilot_samples(samples, run.seed)
-    if pilot is None:
-        return None
-    found = recover(pilot, contamination, unknown_mean=unknown_mean, known=known, seed=run.seed)
+    with pilot_samples(samples, run.seed) as pilot:
+        if pilot is None:
+            return None
+        found = recover(pilot, contamination, unknown_mean=unknown_mean, known=known, seed=run.seed)
     run.history.take_over(found.history)
     if found.rule is None or not found.converged.all() or not isinstance(found.noise, NoiseModel):
         return None

@@ -11,6 +11,8 @@ are searched.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,6 +25,7 @@ from robustphase.recover.recovery import Recovery, Run, said_by
 from robustphase.recover.sample_rule import SampleRule
 from robustphase.rows import MemoryRows, OperatorRows
 from robustphase.rows.source import Array, Parts, RowSource
+from robustphase.rows.spilled import spilled
 from robustphase.rows.watching import tell_found
 from robustphase.validation import Samples
 
@@ -39,7 +42,8 @@ class PilotOptions:
         0.002, "the climb ends when its steps are shorter than this fraction of the standard error of the signal"
     )
     most_bytes: int = budget(
-        1 << 28, "bytes of a copy of the pilot's rows, a quarter of a gibibyte; larger ones are not made"
+        1 << 28,
+        "bytes of a copy of the pilot's rows, a quarter of a gibibyte; larger ones of rows on disk are made there, of others not",
     )
     worth: float = budget(2.0, "samples over pilot samples from which on a pilot is worth its while")
 
@@ -63,19 +67,28 @@ def fits_in_memory(chosen: Array, source: RowSource) -> bool:
     return chosen.size * source.shape[1] * source.dtype.itemsize <= PILOT.most_bytes
 
 
-def pilot_samples(samples: Samples, seed: int) -> Samples | None:
-    """Some of the samples, in memory; None where a pilot does not serve."""
-    if isinstance(samples.source, OperatorRows) or samples.responses.ndim != 1:
-        return None
-    chosen = pilot_rows(*samples.source.shape, seed)
-    if chosen is None or not fits_in_memory(chosen, samples.source):
-        return None
-    return samples._replace(
-        source=MemoryRows(samples.source.take(chosen)),
-        responses=samples.responses[chosen],
-        dropped=samples.dropped[chosen],
-        looked_at=None,
-    )
+@contextmanager
+def pilot_samples(samples: Samples, seed: int) -> Iterator[Samples | None]:
+    """Some of the samples, in memory, or in a file where theirs is one and memory has no room; None where no pilot serves."""
+    chosen = None
+    if not isinstance(samples.source, OperatorRows) and samples.responses.ndim == 1:
+        chosen = pilot_rows(*samples.source.shape, seed)
+    if chosen is None:
+        yield None
+        return
+    with _copied_rows(samples.source, chosen) as rows:
+        if rows is None:
+            yield None
+            return
+        yield samples._replace(
+            source=rows, responses=samples.responses[chosen], dropped=samples.dropped[chosen], looked_at=None
+        )
+
+
+def _copied_rows(source: RowSource, chosen: Array) -> AbstractContextManager[RowSource | None]:
+    if fits_in_memory(chosen, source):
+        return nullcontext(MemoryRows(source.take(chosen)))
+    return spilled(source, chosen) if source.on_disk else nullcontext()
 
 
 def recover_all(samples: Samples, pilot: Recovery, run: Run) -> Recovery:
