@@ -87,7 +87,8 @@ class Part(NamedTuple):
 
 def checked_rows(m: int, n: int, unknowns: int) -> int:
     """How many of m rows of length n to take for a check: all of them if that is not much more than needed."""
-    wanted = max(FIGURES.rows, FIGURES.rows_per_unknown * unknowns, FIGURES.rows_share * m)
+    share = min(FIGURES.rows_share * m, FIGURES.numbers / n)
+    wanted = max(FIGURES.rows, FIGURES.rows_per_unknown * unknowns, share)
     return m if wanted > 0.8 * m else int(wanted)
 
 
