@@ -126,11 +126,12 @@ def test_a_pilot_holds_the_samples_it_says(rng):
     A, y = rng.standard_normal((9000, 4)), rng.random(9000)
     with varied(PILOT, fewest=1000):
         samples = check_samples(MemoryRows(A), y)
-        chosen, pilot = pilot_rows(9000, 4, 3), pilot_samples(samples, 3)
-    assert_array_equal(pilot.source.array, A[chosen])
-    assert_array_equal(pilot.responses, y[chosen])
-    with varied(PILOT, fewest=1000, most_bytes=1000):
-        assert pilot_samples(samples, 3) is None
+        chosen = pilot_rows(9000, 4, 3)
+        with pilot_samples(samples, 3) as pilot:
+            assert_array_equal(pilot.source.array, A[chosen])
+            assert_array_equal(pilot.responses, y[chosen])
+    with varied(PILOT, fewest=1000, most_bytes=1000), pilot_samples(samples, 3) as pilot:
+        assert pilot is None
 
 
 @pytest.mark.usefixtures("small_pilots")
@@ -141,3 +142,21 @@ def test_a_pilot_does_not_depend_on_how_rows_are_read(tmp_path):
     there = rp.RobustPhaseRetrieval(0.1).fit(tmp_path / "A.npy", world.y)
     assert "all samples" in stages(there)
     assert_allclose(there.signal_, here.signal_, atol=1e-10)
+
+
+def test_a_pilot_that_memory_has_no_room_for_is_kept_on_disk(tmp_path, monkeypatch):
+    world = rp.simulate.make_world(n=10, m=12000, contamination=0.1, attack="decoy", seed=1)
+    np.save(tmp_path / "A.npy", world.A)
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    with varied(PILOT, fewest=2000):
+        here = rp.RobustPhaseRetrieval(0.1).fit(world.A, world.y)
+        with varied(PILOT, most_bytes=1):
+            there = rp.RobustPhaseRetrieval(0.1).fit(tmp_path / "A.npy", world.y)
+            in_memory = rp.RobustPhaseRetrieval(0.1).fit(world.A, world.y)
+    assert "all samples" in stages(there)
+    assert_allclose(there.signal_, here.signal_, atol=1e-10)
+    assert there.history_[-1].passes == here.history_[-1].passes
+    # What is in memory is not written to a disk.
+    assert "all samples" not in stages(in_memory)
+    assert not list((tmp_path / "temporary").iterdir())

@@ -59,6 +59,11 @@ class ClimbOptions:
     steady: float = numeric(0.2, "change of the logarithm of the scale below which it has arrived")
     resolution: float = numeric(0.02, "a step is negligible if it is shorter than this fraction of the noise")
     tol: float = numeric(1e-7, "and than this fraction of the signal: what is left is a few times as long, six digits")
+    unseen: float = numeric(
+        1e-4,
+        "or than this fraction of what noise leaves open, σ/‖x‖² √(n/m): what is left then is a few times as long, half a "
+        "thousandth of the error that any fit has",
+    )
     rounding: tuple[float, float] = numeric((1e-11, 1e-6), "roundings of M in double and in single precision")
     spacings: float = numeric(
         4.0,
@@ -107,12 +112,27 @@ class Free(Enum):
 
 
 class Stopping(NamedTuple):
-    """When a column has settled: a step shorter than a fraction of the signal, and than a fraction of the noise."""
+    """When a column has settled.
+
+    Attributes
+    ----------
+    tol, resolution : float
+        A step shorter than these fractions of the signal and of the noise is the last one.
+    passes, exact_passes : int
+        Most passes with population-Newton steps, and most Gauss-Newton steps after them.
+    unseen : float
+        So is a population-Newton step shorter than this fraction of what noise leaves open.
+    """
 
     tol: float
     resolution: float
     passes: int
     exact_passes: int
+    unseen: float = 0.0
+
+
+TO_THE_END = Stopping(CLIMB.tol, CLIMB.resolution, CLIMB.passes, CLIMB.exact_passes)
+WITHIN_NOISE = TO_THE_END._replace(unseen=CLIMB.unseen)
 
 
 def climb(problem: Problem, state: State, stopping: Stopping, free: Free) -> Climb:
@@ -150,7 +170,8 @@ def climb(problem: Problem, state: State, stopping: Stopping, free: Free) -> Cli
         noticed = rounding + _row_roundings(problem, state)
         accepted = reached if accepted is None else _accept(accepted, reached, memory, noticed)
         finished.note(accepted, ~company)
-        settled, little = _settled(accepted, stopping, problem)
+        # Gauss-Newton steps double their digits, and few samples without noise are met exactly.
+        settled, little = _settled(accepted, stopping._replace(unseen=0.0) if exact else stopping, problem)
         stuck = accepted.tries > CLIMB.tries
         # What still moves after many passes is often little against what noise leaves open.
         over = iteration == last_pass or (iteration + 1 == population_passes and bool((little | stuck).all()))
@@ -257,9 +278,10 @@ def _settled(accepted: _Accepted, stopping: Stopping, problem: Problem) -> tuple
     state, target, relative = accepted.state, accepted.target, accepted.relative
     noise = target.noise.scales / np.maximum(abs2(state.signals).sum(axis=0), _TINY)
     steady = np.abs(np.log(target.noise.scales / state.noise.scales)) < CLIMB.steady
-    fraction = stopping.resolution * noise
-    settled = (relative < none) | (steady & (relative < stopping.tol) & (relative < fraction))
-    little = settled | (relative < CLIMB.resolution * np.minimum(noise * np.sqrt(n / m), 1.0))
+    open_to_noise = np.minimum(noise * np.sqrt(n / m), 1.0)
+    short = (relative < stopping.tol) & (relative < stopping.resolution * noise)
+    settled = (relative < none) | (steady & (short | (relative < stopping.unseen * open_to_noise)))
+    little = settled | (relative < CLIMB.resolution * open_to_noise)
     # Where every sample counts as bad there is no step either.
     seeing = accepted.seen.moments.mass > 0
     return settled & seeing, little & seeing

@@ -12,7 +12,16 @@ from typing import NamedTuple
 import numpy as np
 
 from robustphase.constants import budget, empirical
-from robustphase.descend.climb import CLIMB, Free, Reason, Stopping, climb, exact_from_the_beginning
+from robustphase.descend.climb import (
+    CLIMB,
+    TO_THE_END,
+    WITHIN_NOISE,
+    Free,
+    Reason,
+    Stopping,
+    climb,
+    exact_from_the_beginning,
+)
 from robustphase.descend.objective import State, effective_unknowns
 from robustphase.descend.shared_weights import SampleFit, Shared, shared_weights
 from robustphase.likelihood import bad_density, e_step, initial_model
@@ -138,7 +147,7 @@ def _fit_with_groups(problem: Problem, arrived: LikelihoodFit) -> tuple[Likeliho
     fit, moves = arrived, arrived.moves
     shared = _shared_by(problem, fit)
     if not shared.bad:
-        fit = refit(problem, arrived.state)
+        fit = refit(problem, arrived.state, WITHIN_NOISE)
         # Only now the shape of the noise is known, and what was taken for its tails may be groups.
         shared, moves = _shared_by(problem, fit), moves + fit.moves
         if not shared.bad:
@@ -150,7 +159,7 @@ def _fit_with_groups(problem: Problem, arrived: LikelihoodFit) -> tuple[Likeliho
         last, shared, moves = shared, _shared_by(problem, fit, shared), moves + fit.moves
         if shared.like(last):
             break
-    fit = refit(shared.applied_to(problem), fit.state)
+    fit = refit(shared.applied_to(problem), fit.state, WITHIN_NOISE)
     return fit._replace(moves=moves + fit.moves), shared
 
 
@@ -158,20 +167,28 @@ def _shared_by(problem: Problem, fit: LikelihoodFit, last: Shared | None = None)
     return shared_weights(problem, SampleFit(fit.residuals, fit.spreads, fit.clean, fit.state.noise), last)
 
 
-def refit(problem: Problem, state: State) -> LikelihoodFit:
+def refit(problem: Problem, state: State, stopping: Stopping = TO_THE_END) -> LikelihoodFit:
     """The fit from a state that is close already, with all of the noise model free."""
-    stopping = Stopping(CLIMB.tol, CLIMB.resolution, CLIMB.passes, CLIMB.exact_passes)
     return fit_likelihood(problem, state, stopping, Free.SHAPE)
 
 
 def fit_likelihood(problem: Problem, state: State, stopping: Stopping, free: Free) -> LikelihoodFit:
     """Maximise M over signals, backgrounds and noise models, and judge every sample; parameters as in :func:`climb`."""
     reached = climb(problem, state, stopping, free)
-    state, projections = reached.state(problem.levels), reached.projections
+    return judged(problem, reached.state(problem.levels), reached.projections)._replace(
+        moves=tuple(reached.moves),
+        merits=np.stack(reached.merits),
+        reasons=reached.reasons,
+        converged=reached.converged,
+    )
+
+
+def judged(problem: Problem, state: State, projections: Array) -> LikelihoodFit:
+    """All samples as a state sees them. It does not count as converged: no fit has ended there."""
     residuals, spreads = state.residuals_and_spreads(problem.responses, projections)
-    clean, weights = np.empty_like(residuals), np.empty_like(residuals)
+    count, clean, weights = residuals.shape[1], np.empty_like(residuals), np.empty_like(residuals)
     # A slice at a time: what an e-step makes along the way is ten times as large as its result.
-    step = max(FIT.rows, NUMBERS // residuals.shape[1])
+    step = max(FIT.rows, NUMBERS // count)
     for low in range(0, residuals.shape[0], step):
         part = slice(low, low + step)
         seen = e_step(residuals[part], spreads[part], problem.density[part], problem.weights[part], state.noise)
@@ -183,10 +200,10 @@ def fit_likelihood(problem: Problem, state: State, stopping: Stopping, free: Fre
         clean,
         weights,
         spreads,
-        tuple(reached.moves),
-        np.stack(reached.merits),
-        reached.reasons,
-        reached.converged,
+        moves=(),
+        merits=np.empty((0, count)),
+        reasons=[Reason.RUNNING] * count,
+        converged=np.zeros(count, bool),
     )
 
 

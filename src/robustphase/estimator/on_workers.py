@@ -20,7 +20,7 @@ from robustphase.estimator.history import Clock, Iteration, Note
 from robustphase.likelihood import NoiseModel
 from robustphase.population import distance
 from robustphase.problem import kept
-from robustphase.recover.pilot import fits_in_memory, pilot_rows, stopping
+from robustphase.recover.pilot import ALL_SAMPLES, fits_in_memory, pilot_rows
 from robustphase.recover.remote_samples import PER_SAMPLE, Column, RuleAsGiven, WeighedRows
 from robustphase.rows import DaskRows, RowSource
 from robustphase.rows.passes import abs2, project_block
@@ -68,7 +68,7 @@ def fit_on_workers(
     rule = pilot._rule.for_more(m / chosen.size)
     as_given = RuleAsGiven(pilot._size, pilot._standard.changes, rule, rule.state)
     weighed = WeighedRows(as_given.standard(source), responses, rule)
-    reached = climb(weighed.problem(), rule.state, stopping(rule, m, n)._replace(exact_passes=0), Free.SHAPE)
+    reached = climb(weighed.problem(), rule.state, ALL_SAMPLES._replace(exact_passes=0), Free.SHAPE)
     as_given = as_given._replace(state=reached.state(rule.levels))
     passes, seconds = clock.now()
     note(Iteration("all samples", moved=reached.moves[-1], passes=passes, seconds=seconds))

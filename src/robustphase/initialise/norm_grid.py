@@ -18,9 +18,9 @@ class NormOptions:
     """Constants of the search for norms."""
 
     full: tuple[float, ...] = derived(
-        (0.65, 0.95, 1.4, 2.2, 3.2),
-        "squared norms in units of the interquartile range, which is 1.22 ‖x‖² for chi-square variables and more with noise",
+        (0.65, 0.95, 1.4, 2.2, 3.2), "squared norms in units of the interquartile range of the responses"
     )
+    noiseless: float = derived(1.22, "that range over ‖x‖² for chi-square variables; it is more with noise")
     shrunken: tuple[float, ...] = derived((0.15, 0.3, 0.45), "norms that part of the responses would suggest")
     samples: int = budget(3000, "samples that are enough to compare norms")
     samples_of_many: int = budget(1000, "samples that are enough where steps follow for every signal anyway")
@@ -28,7 +28,7 @@ class NormOptions:
     @property
     def long(self) -> tuple[float, ...]:
         """Those of the full norms that are too long for responses without noise."""
-        return tuple(norm for norm in self.full if norm > 1 / 1.22)
+        return tuple(norm for norm in self.full if norm > 1 / self.noiseless)
 
 
 NORMS = NormOptions()

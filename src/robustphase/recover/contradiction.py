@@ -192,13 +192,11 @@ def asked_of(problem: Problem, fit: LikelihoodFit, weights: Array) -> Asked:
     gradients, energies = gradients.reshape(-1, len(steepness), k), energies.reshape(-1, k)
     # The square of a shorter signal is no number.
     norms = np.maximum(np.linalg.norm(fit.state.signals, axis=0), _SHORTEST)
-    along = fit.state.signals / norms
     for place in range(len(ASKED), len(steepness)):
-        gradients[:, place] -= along * (along.conj() * gradients[:, place]).sum(axis=0)
-        across = energies[place] - (chance[place] * (energy / norms**2)).sum(axis=0)
-        # Of a single unknown, or where all rows are alike, nothing is left but roundings.
-        gradients[:, place, across < CONTRADICTION.negligible * energies[place]] = 0.0
-        energies[place] = across
+        lost = (chance[place] * (energy / norms**2)).sum(axis=0)
+        gradients[:, place], energies[place] = _across(
+            fit.state.signals / norms, gradients[:, place], energies[place], lost
+        )
     found, (*by_chance, own_chance) = abs2(gradients).sum(axis=0), energies
     # An answer that half of the samples meet to within roundings has nothing left to contradict it.
     noisy = halves > HELD.normal * NOISE.tiny_scale
@@ -212,6 +210,14 @@ def asked_of(problem: Problem, fit: LikelihoodFit, weights: Array) -> Asked:
         unit / (2 * norms**2),
         prices,
     )
+
+
+def _across(along: Array, gradients: Array, energies: Array, lost: Array) -> tuple[Array, Array]:
+    """Gradients (n, k) across the unit vectors ``along``, and the energies (k,) that chance has there: without those along."""
+    left = energies - lost
+    across = gradients - along * (along.conj() * gradients).sum(axis=0)
+    # Of a single unknown, or where all rows are alike, nothing is left but roundings.
+    return np.where(left < CONTRADICTION.negligible * energies, 0.0, across), left
 
 
 def _others(problem: Problem, residuals: Array, unit: Array, sizes: Array) -> Iterator[tuple[Array, Array, Array]]:

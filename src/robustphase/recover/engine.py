@@ -16,8 +16,9 @@ import numpy as np
 from robustphase.constants import budget, empirical
 from robustphase.descend.amplitude_flow import is_uneven
 from robustphase.descend.candidate_steps import advance, at_rest, placed
+from robustphase.descend.climb import WITHIN_NOISE
 from robustphase.descend.consistency import contradicting_ranges, in_ranges, relative_energies
-from robustphase.descend.likelihood_fit import LikelihoodFit, fit_signals, refit
+from robustphase.descend.likelihood_fit import LikelihoodFit, fit_signals, judged, refit
 from robustphase.descend.newton import relative_lengths
 from robustphase.initialise.start import (
     broad_start,
@@ -33,7 +34,7 @@ from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
 from robustphase.problem import PROBLEM, Candidates, Grouping, Problem, kept
 from robustphase.recover.contradiction import contradictions
-from robustphase.recover.held_noise import Fitted, fit_bounded, judged
+from robustphase.recover.held_noise import Fitted, fit_bounded
 from robustphase.recover.law.answers import Detector
 from robustphase.recover.law.under_law import under_law, with_censored, without_censored
 from robustphase.recover.pilot import pilot_samples, recover_all
@@ -170,10 +171,10 @@ def _from_pilot(
     """The answer of some of the samples, fitted to all; None where these are not many, or the answer is in doubt."""
     if not run.likelihood_fit or (known is not None and not known.additive):
         return None
-    pilot = pilot_samples(samples, run.seed)
-    if pilot is None:
-        return None
-    found = recover(pilot, contamination, unknown_mean=unknown_mean, known=known, seed=run.seed)
+    with pilot_samples(samples, run.seed) as pilot:
+        if pilot is None:
+            return None
+        found = recover(pilot, contamination, unknown_mean=unknown_mean, known=known, seed=run.seed)
     run.history.take_over(found.history)
     if found.rule is None or not found.converged.all() or not isinstance(found.noise, NoiseModel):
         return None
@@ -273,7 +274,7 @@ def _fit_with_evidence(
     if again.any():
         given_up = in_ranges(relative_energies(fit.projections, suspects.signals), suspects.ranges)
         fitted = fitted._replace(weights=fitted.weights * ~given_up)
-        fit = fit.put(again, refit(fitted.only(again), fit.state.only(again)))
+        fit = fit.put(again, refit(fitted.only(again), fit.state.only(again), WITHIN_NOISE))
     scale = float(fit.state.noise.scales[0] * problem.units[0])
     run.history.note("likelihood", again.size, moved=fit.moves[-1], scale=scale)
     tell_found(np.sqrt(problem.units) * fit.state.signals / run.size)

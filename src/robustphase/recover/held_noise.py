@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from robustphase.constants import budget, derived, empirical, numeric
-from robustphase.descend.climb import Free, Reason, Stopping
-from robustphase.descend.likelihood_fit import LikelihoodFit, fit_likelihood
+from robustphase.descend.climb import Free, Stopping
+from robustphase.descend.likelihood_fit import LikelihoodFit, fit_likelihood, judged
 from robustphase.descend.objective import State
 from robustphase.likelihood import NoiseModel, e_step, initial_model
 from robustphase.problem import Problem, join_columns
@@ -38,7 +38,7 @@ class HeldOptions:
     """Constants of fits with held noise."""
 
     normal: float = derived(
-        0.6745, "half of the residuals of normal noise are shorter than this many standard deviations"
+        0.6745, "half of normal numbers, residuals or projections, are shorter than this many standard deviations"
     )
     tight: float = empirical(
         0.6, "scale at which tight noise is held, over that which the best half of the residuals suggests"
@@ -178,25 +178,6 @@ def held_as_found(problem: Problem, signals: Array, backgrounds: Array) -> Fitte
     scales = np.maximum(half_scales(problem, problem.responses - abs2(projections) - backgrounds), _TINY)
     held = problem.floored(HELD.floor)
     return Fitted(held, judged(held, State(signals, backgrounds, *_held(problem, scales)), projections))
-
-
-def judged(problem: Problem, state: State, projections: Array) -> LikelihoodFit:
-    """All samples as a state sees them. It does not count as converged: no fit has ended there."""
-    residuals, spreads = state.residuals_and_spreads(problem.responses, projections)
-    seen = e_step(residuals, spreads, problem.density, problem.weights, state.noise)
-    count = projections.shape[1]
-    return LikelihoodFit(
-        state,
-        projections,
-        residuals,
-        seen.clean,
-        seen.weights,
-        spreads,
-        (),
-        np.empty((0, count)),
-        [Reason.RUNNING] * count,
-        np.zeros(count, bool),
-    )
 
 
 def _held(problem: Problem, scales: Array) -> tuple[NoiseModel, Array]:

@@ -11,19 +11,21 @@ are searched.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from robustphase.constants import budget, empirical, numeric
-from robustphase.descend.climb import CLIMB, Free, Stopping
+from robustphase.descend.climb import TO_THE_END, Free
 from robustphase.descend.likelihood_fit import LikelihoodFit, fit_likelihood
 from robustphase.problem import Problem
 from robustphase.recover.recovery import Recovery, Run, said_by
 from robustphase.recover.sample_rule import SampleRule
 from robustphase.rows import MemoryRows, OperatorRows
-from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array, Parts, RowSource
+from robustphase.rows.spilled import spilled
 from robustphase.rows.watching import tell_found
 from robustphase.validation import Samples
 
@@ -40,12 +42,15 @@ class PilotOptions:
         0.002, "the climb ends when its steps are shorter than this fraction of the standard error of the signal"
     )
     most_bytes: int = budget(
-        1 << 28, "bytes of a copy of the pilot's rows, a quarter of a gibibyte; larger ones are not made"
+        1 << 28,
+        "bytes of a copy of the pilot's rows, a quarter of a gibibyte; larger ones of rows on disk are made there, of others not",
     )
     worth: float = budget(2.0, "samples over pilot samples from which on a pilot is worth its while")
 
 
 PILOT = PilotOptions()
+#: When the climb to the likelihood of all samples ends.
+ALL_SAMPLES = TO_THE_END._replace(unseen=PILOT.resolution)
 
 
 def pilot_rows(m: int, n: int, seed: int) -> Array | None:
@@ -62,19 +67,28 @@ def fits_in_memory(chosen: Array, source: RowSource) -> bool:
     return chosen.size * source.shape[1] * source.dtype.itemsize <= PILOT.most_bytes
 
 
-def pilot_samples(samples: Samples, seed: int) -> Samples | None:
-    """Some of the samples, in memory; None where a pilot does not serve."""
-    if isinstance(samples.source, OperatorRows) or samples.responses.ndim != 1:
-        return None
-    chosen = pilot_rows(*samples.source.shape, seed)
-    if chosen is None or not fits_in_memory(chosen, samples.source):
-        return None
-    return samples._replace(
-        source=MemoryRows(samples.source.take(chosen)),
-        responses=samples.responses[chosen],
-        dropped=samples.dropped[chosen],
-        looked_at=None,
-    )
+@contextmanager
+def pilot_samples(samples: Samples, seed: int) -> Iterator[Samples | None]:
+    """Some of the samples, in memory, or in a file where theirs is one and memory has no room; None where no pilot serves."""
+    chosen = None
+    if not isinstance(samples.source, OperatorRows) and samples.responses.ndim == 1:
+        chosen = pilot_rows(*samples.source.shape, seed)
+    if chosen is None:
+        yield None
+        return
+    with _copied_rows(samples.source, chosen) as rows:
+        if rows is None:
+            yield None
+            return
+        yield samples._replace(
+            source=rows, responses=samples.responses[chosen], dropped=samples.dropped[chosen], looked_at=None
+        )
+
+
+def _copied_rows(source: RowSource, chosen: Array) -> AbstractContextManager[RowSource | None]:
+    if fits_in_memory(chosen, source):
+        return nullcontext(MemoryRows(source.take(chosen)))
+    return spilled(source, chosen) if source.on_disk else nullcontext()
 
 
 def recover_all(samples: Samples, pilot: Recovery, run: Run) -> Recovery:
@@ -84,19 +98,11 @@ def recover_all(samples: Samples, pilot: Recovery, run: Run) -> Recovery:
     weights = np.where(samples.dropped[:, np.newaxis], 0.0, _row_weights(samples.source, rule))
     responses = samples.responses[:, np.newaxis] / rule.unit
     problem = problem_by(rule, samples.source, responses, weights, rule.bad_density(responses))
-    fit = fit_likelihood(problem, rule.state, stopping(rule, *samples.source.shape), Free.SHAPE)
+    fit = fit_likelihood(problem, rule.state, ALL_SAMPLES, Free.SHAPE)
     unit = rule.unit
     run.history.note("all samples", 1, moved=fit.moves[-1], scale=float(fit.state.noise.scales[0] * unit))
     tell_found(np.sqrt(unit) * fit.state.signals / run.size)
     return _as_recovery(problem, fit, rule, pilot)
-
-
-def stopping(rule: SampleRule, m: int, n: int) -> Stopping:
-    """When the climb to the likelihood of all samples ends."""
-    state = rule.state
-    noise = float(state.noise.scales[0] / max(float(abs2(state.signals).sum()), np.finfo(np.float64).tiny))
-    tol = max(CLIMB.tol, PILOT.resolution * noise * float(np.sqrt(n / m)))
-    return Stopping(tol, CLIMB.resolution, CLIMB.passes, CLIMB.exact_passes)
 
 
 def problem_by(rule: SampleRule, source: RowSource, responses: Array, weights: Array, density: Array) -> Problem:
@@ -121,7 +127,7 @@ def _row_weights(source: RowSource, rule: SampleRule) -> Array:
 
 
 def _as_recovery(problem: Problem, fit: LikelihoodFit, rule: SampleRule, pilot: Recovery) -> Recovery:
-    weighed = rule.weigh(fit.state, problem.responses, fit.projections, problem.weights)
-    weights = np.clip(weighed.counted * problem.weights, 0.0, 1.0)
+    counted = rule.clean_as_counted(problem.responses, fit.residuals, fit.spreads, problem.weights)
+    weights = np.clip(counted * problem.weights, 0.0, 1.0)
     said = said_by(fit, problem, problem.weights, weights)
     return replace(pilot, **said, rule=rule._replace(state=fit.state))

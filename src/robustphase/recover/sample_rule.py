@@ -109,10 +109,14 @@ class SampleRule(NamedTuple):
     def weigh(self, state: State, responses: Array, projections: Array, weights: Array) -> Weighed:
         """What is said of samples (b, 1) at a state, given their projections and the weights of their covariates."""
         residuals, spreads = state.residuals_and_spreads(responses, projections)
-        density = np.maximum(self.responses.at(responses), DENSITY.low_floor)
-        counted = e_step(residuals, spreads, density, weights, self.counted).clean
         seen = e_step(residuals, spreads, self.bad_density(responses), weights, state.noise)
-        return Weighed(counted, seen.clean, seen.weights)
+        return Weighed(self.clean_as_counted(responses, residuals, spreads, weights), seen.clean, seen.weights)
+
+    def clean_as_counted(self, responses: Array, residuals: Array, spreads: Array, weights: Array) -> Array:
+        """Probabilities of samples (b, 1) to be clean by which the bad ones are counted."""
+        density = np.maximum(self.responses.at(responses), DENSITY.low_floor)
+        clean: Array = e_step(residuals, spreads, density, weights, self.counted).clean
+        return clean
 
 
 def sample_rule(

@@ -187,6 +187,8 @@ class MappedRows(MemoryRows):
         See :class:`BlockedRows`.
     """
 
+    on_disk = True
+
     def __init__(self, array: Array, *, block_rows: int | None = None, threads: int | None = None) -> None:
         # Blocks that are instances of np.memmap would carry its bookkeeping through every operation.
         super().__init__(np.asarray(array), block_rows=block_rows, threads=threads)

@@ -60,13 +60,17 @@ class ReplayedRows(RowSource):
 
     def __init__(self, source: RowSource, log: ReplayLog) -> None:
         self.source, self.log = source, log
-        self.shape, self.dtype = source.shape, source.dtype
+        self.shape, self.dtype, self.on_disk = source.shape, source.dtype, source.on_disk
         self.recalled = 0
         self._next = 0
 
     def _take(self, indices: Array) -> Array:
         # Read anew: they would make a log much larger than sums do.
-        return self.source.take(indices)
+        return self.source._take(indices)
+
+    def _count_take(self) -> None:
+        super()._count_take()
+        self.source._count_take()
 
     def _reduce(self, kernel: Kernel, per_row: Sequence[Array], pairing: int) -> Parts:
         number, call = self._next, pass_digest(kernel, per_row, pairing)

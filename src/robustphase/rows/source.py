@@ -9,7 +9,7 @@ or on other machines without any caller noticing.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -74,12 +74,15 @@ class RowSource(ABC):
         How many sweeps have been made so far.
     pattern_shape : tuple of int
         Shape of the pattern that a row is, such as ``(height, width)``, where the rows come from a file that tells; else empty.
+    on_disk : bool
+        Whether rows are read from a file whenever they are needed.
     """
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     passes: int = 0
     pattern_shape: tuple[int, ...] = ()
+    on_disk: bool = False
 
     def reduce(self, kernel: Kernel, per_row: Sequence[Array] = (), *, pairing: int = 1) -> Parts:
         """Run ``kernel`` on every block of rows and combine the parts: one pass.
@@ -117,8 +120,17 @@ class RowSource(ABC):
 
     def take(self, indices: Array) -> Array:
         """Rows of increasing ``indices``, shape (k, n): counted as one pass."""
-        self._count_pass()
+        self._count_take()
         return self._take(indices)
+
+    def take_pieces(self, indices: Array, rows: int) -> Iterator[Array]:
+        """The same, so many rows at a time: all of them are one pass."""
+        self._count_take()
+        for low in range(0, indices.size, rows):
+            yield self._take(indices[low : low + rows])
+
+    def _count_take(self) -> None:
+        self._count_pass()
 
     def _take(self, indices: Array) -> Array:
         # A linear operator has no single rows to tell, and nobody asks it: pilots are for rows that can be looked at.

@@ -29,7 +29,7 @@ class WrappedRows(RowSource):
 
     def __init__(self, source: RowSource) -> None:
         self.source = source
-        self.shape, self.dtype = source.shape, source.dtype
+        self.shape, self.dtype, self.on_disk = source.shape, source.dtype, source.on_disk
         self._rooms = _Rooms()
 
     @abstractmethod
@@ -37,8 +37,12 @@ class WrappedRows(RowSource):
         """How a block is changed; the function must not refer to the source."""
 
     def _take(self, indices: Array) -> Array:
-        block = self.source.take(indices)
+        block = self.source._take(indices)
         return self._change()(block, np.empty_like(block), *(need[indices] for need in self._needs))
+
+    def _count_take(self) -> None:
+        super()._count_take()
+        self.source._count_take()
 
     def _reduce(self, kernel: Kernel, per_row: Sequence[Array], pairing: int) -> Parts:
         stride = self.shape[0] // pairing

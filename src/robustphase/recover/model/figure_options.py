@@ -18,7 +18,7 @@ class FigureOptions:
         4000, "fewest rows: half of them show a share of 0.02 with 4.5 standard deviations, and to spare"
     )
     rows_per_unknown: float = empirical(8.0, "fewest rows for every real unknown: a direction is found in half of them")
-    rows_share: float = budget(0.125, "rows that may always be taken, over all of them")
+    rows_share: float = budget(0.125, "rows that are taken over all of them, where memory has room for so many")
     numbers: int = budget(1 << 24, "numbers in the rows that are taken")
     depth: int = budget(4, "steps of Lanczos' method for directions in the residuals of rows in memory")
     passes: int = budget(2, "steps of it for rows that are swept")

@@ -87,7 +87,9 @@ class Part(NamedTuple):
 
 def checked_rows(m: int, n: int, unknowns: int) -> int:
     """How many of m rows of length n to take for a check: all of them if that is not much more than needed."""
-    wanted = max(FIGURES.rows, FIGURES.rows_per_unknown * unknowns, FIGURES.rows_share * m)
+    # More than are needed are taken where they are few numbers: a check makes copies of them.
+    share = min(FIGURES.rows_share * m, FIGURES.numbers / (2 * n))
+    wanted = max(FIGURES.rows, FIGURES.rows_per_unknown * unknowns, share)
     return m if wanted > 0.8 * m else int(wanted)
 
 
@@ -112,9 +114,12 @@ def taken(fit: FittedSamples, rng: np.random.Generator) -> Part:
     first_half, along = np.arange(order.size) < np.count_nonzero(drawn), np.empty_like(order)
     along[order] = np.arange(order.size)
     source = fit.source
-    single_type = np.complex64 if source.dtype.kind == "c" else np.float32
+    single_type = np.dtype(np.complex64 if source.dtype.kind == "c" else np.float32)
+    wanted_type = source.dtype if fit.predictions is None else single_type
     if isinstance(source, MemoryRows) and type(source) is MemoryRows and source.reads_views:
-        rows = _taken_rows(source.array, positions[order], source.dtype if fit.predictions is None else single_type)
+        rows = _taken_rows(source.array, positions[order], wanted_type)
+    elif source.on_disk:
+        rows = _read_rows(source, positions, along, wanted_type)
     else:
         rows = rows_at(source, positions)[order]
     positions = positions[order]
@@ -141,6 +146,16 @@ def taken(fit: FittedSamples, rng: np.random.Generator) -> Part:
     if fit.predictions is not None:
         part = part._replace(source=MemoryRows(narrow))
     return Part(part, positions, usable, keep, first_half, along, narrow, read, keeps)
+
+
+def _read_rows(source: RowSource, positions: Array, places: Array, dtype: Any) -> Array:
+    """Rows at increasing positions in their places, in this type; few of them are in memory twice."""
+    rows, low = np.empty((positions.size, source.shape[1]), dtype), 0
+    with np.errstate(over="ignore"):
+        for piece in source.take_pieces(positions, max(1, NUMBERS // max(source.shape[1], 1))):
+            rows[places[low : low + len(piece)]] = piece
+            low += len(piece)
+    return rows
 
 
 def _taken_rows(array: Array, positions: Array, dtype: Any) -> Array:

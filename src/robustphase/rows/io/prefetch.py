@@ -48,6 +48,7 @@ class ReadAheadRows(BlockedRows):
         Rows that the file can only give together; pieces are multiples of it where that is affordable.
     """
 
+    on_disk = True
     where: str = "the data"
     chunk_rows: int = 1
 
