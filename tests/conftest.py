@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import io
 from collections.abc import Callable
 from contextlib import contextmanager
 
@@ -36,6 +38,23 @@ def case():
             raise
 
     return named
+
+
+@pytest.fixture
+def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Charts are drawn as ever, but of what matplotlib makes of them only the texts are written.
+
+    For tests of the words, tables and numbers of a page, most of whose time goes into laying out and writing its charts. Fixtures
+    of a wider scope are made before this one, so that their pages are whole.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
+    def write_texts(figure: Figure, file: io.StringIO, **options: object) -> None:
+        said = (html.escape(text.get_text()) for text in figure.findobj(Text) if text.get_text())
+        file.write(f"<svg>{''.join(f'<text>{one}</text>' for one in said)}</svg>")
+
+    monkeypatch.setattr(Figure, "savefig", write_texts)
 
 
 @pytest.fixture
