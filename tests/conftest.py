@@ -10,14 +10,17 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from hypothesis import settings
+from tests.effort import THOROUGH
 
 from robustphase.problem import Problem, build_problem
 from robustphase.rows import MemoryRows
 from robustphase.simulate import World
 
-# Statistical code is slower than hypothesis expects; the examples are the same on every run so that CI is repeatable.
+# Statistical code is slower than hypothesis expects; the examples are the same on every run, so that CI is repeatable, but
+# for thorough runs, which look for what has not been seen.
 settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=30)
-settings.load_profile("repeatable")
+settings.register_profile("thorough", deadline=None, max_examples=300)
+settings.load_profile("thorough" if THOROUGH else "repeatable")
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from tests.effort import seeds
 
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.constants import varied
@@ -53,7 +54,7 @@ ATTACKS = (
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_an_attack_that_was_learned_is_overruled():
     for attack in ATTACKS:
-        for seed in range(2):
+        for seed in seeds(1, 2):
             A, y, x = learned_attack(seed, **attack)
             model = RobustPhaseRetrieval(attack["level"]).fit(A, y)
             assert distance(model.signal_, x) < LIMITS[attack["level"]], f"{attack}, seed {seed}"
