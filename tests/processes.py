@@ -33,6 +33,7 @@ IMPORTED = (
     "robustphase.estimator",
     "robustphase.report",
     "robustphase.files",
+    "h5py",
     "dask.array",
     "distributed.cli.dask_worker",
     "distributed.nanny",
@@ -137,15 +138,24 @@ def start(
 
 
 @contextmanager
-def local_cluster(**options: Any) -> Iterator[Any]:
-    """A client of Dask's own cluster on this machine: two processes, started again when they die, unless told otherwise."""
+def forking_dask() -> Iterator[None]:
+    """Clusters of Dask that are made inside fork their workers from the same server."""
     import dask
-    import distributed
+    import distributed  # noqa: F401 - its own settings have to be there before one is changed
 
     context()
+    with dask.config.set(DASK_SETTINGS):
+        yield
+
+
+@contextmanager
+def local_cluster(**options: Any) -> Iterator[Any]:
+    """A client of Dask's own cluster on this machine: two processes, started again when they die, unless told otherwise."""
+    import distributed
+
     usual = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "silence_logs": logging.CRITICAL}
     with (
-        dask.config.set(DASK_SETTINGS),
+        forking_dask(),
         distributed.LocalCluster(**usual | {"dashboard_address": ":0"} | options) as cluster,
         distributed.Client(cluster) as client,
     ):
