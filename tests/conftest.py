@@ -13,7 +13,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from hypothesis import settings
-from tests.effort import THOROUGH
 from tests.processes import start
 
 from robustphase.problem import Problem, build_problem
@@ -21,11 +20,9 @@ from robustphase.rows import MemoryRows
 from robustphase.rows.io import hdf5_probe
 from robustphase.simulate import World
 
-# Statistical code is slower than hypothesis expects; the examples are the same on every run, so that CI is repeatable, but
-# for thorough runs, which look for what has not been seen.
+# Statistical code is slower than hypothesis expects; the examples are the same on every run so that CI is repeatable.
 settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=30)
-settings.register_profile("thorough", deadline=None, max_examples=300)
-settings.load_profile("thorough" if THOROUGH else "repeatable")
+settings.load_profile("repeatable")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""How often tests repeat what they do with other seeds or examples.
+"""How often tests repeat what they do with other seeds and inputs.
 
 `make test` is for every commit, so it draws as many worlds as a statement needs. With ``ROBUSTPHASE_THOROUGH=1`` in the
 environment the same tests draw more of them, to find what is rare; the bounds are the same.

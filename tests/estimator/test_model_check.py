@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse.linalg import aslinearoperator
 from sklearn.exceptions import ConvergenceWarning
+from tests.effort import seeds
 
 import robustphase as rp
 from robustphase.recover.model import ModelWarning
@@ -51,7 +52,7 @@ def _twice(A, x):
     return A, (A @ x) ** 2
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", seeds(1, 2))
 @pytest.mark.parametrize("world", WRONG)
 def test_a_wrong_world_is_named_and_nothing_is_certified(world, seed):
     change, name = WRONG[world]
@@ -108,7 +109,7 @@ def test_complex_signals_need_more_than_two_samples_per_unknown():
     assert model.certificate_ == np.inf
 
 
-@pytest.mark.parametrize("seed", [10, 11])
+@pytest.mark.parametrize("seed", [10 + more for more in seeds(1, 2)])
 @pytest.mark.parametrize("field", ["real", "complex"])
 @pytest.mark.parametrize(
     ("attack", "noise"),
