@@ -33,10 +33,11 @@ demo: setup ## recover a picture from contaminated data, with a report to look a
 # Workers begin with halves of the list, so that fixtures of a module are made once, and take from each other in the end.
 # What pytest makes of the test modules is kept, whatever is set: it takes each worker as long as a room of tests.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal
+LINT := $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
 test: setup ## lint, types and tests
 	# Lint and types are checked meanwhile, and speak when the tests are done; both must pass.
-	@$(MAKE) --no-print-directory lint > $(VENV)/lint.log 2>&1 & lint=$$!; \
+	@($(LINT)) > $(VENV)/lint.log 2>&1 & lint=$$!; \
 		$(PYTEST); tested=$$?; \
 		wait $$lint; linted=$$?; cat $(VENV)/lint.log; \
 		test $$tested -eq 0 && test $$linted -eq 0
@@ -45,9 +46,7 @@ thorough: setup ## the tests, with all repetitions
 	ROBUSTPHASE_THOROUGH=1 $(PYTEST)
 
 lint: setup
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(LINT)
 
 golden: setup ## write the golden results of the engine anew
 	$(BIN)/python tests/golden/test_engine.py
