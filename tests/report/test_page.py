@@ -99,10 +99,6 @@ def test_the_page_needs_nothing_but_itself(page, read):
     ]
 
 
-def test_the_same_evidence_makes_the_same_page(diagnostics, comparisons, page):
-    assert render_report(diagnostics, comparisons) == page
-
-
 def test_light_dark_phone_and_paper_are_thought_of(page):
     assert "prefers-color-scheme:dark" in page
     assert 'name="viewport"' in page
