@@ -211,7 +211,7 @@ def test_warnings_of_the_model_are_warnings_of_convergence():
 @pytest.mark.parametrize(("field", "level"), [("real", 0.2), ("complex", 0.1)])
 def test_a_second_signal_with_the_stated_share_of_the_samples_is_no_alarm(field, level):
     """Tails of the noise that the second signal happens to explain are not counted as its samples."""
-    for seed in range(3):
+    for seed in seeds(1, 3):
         world = rp.simulate.make_world(
             50, 3000, contamination=level, attack="mimic", field=field, noise="student", seed=seed
         )
