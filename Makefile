@@ -8,7 +8,7 @@ HASHED := $(PIP) install --require-hashes --constraint constraints.txt
 READY := $(VENV)/.ready
 LOWEST := build/lowest
 
-.PHONY: help setup demo test lint golden bench fuzz nightly docs wheel constraints clean
+.PHONY: help setup demo test thorough lint golden bench fuzz nightly docs wheel constraints clean
 
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,15 +29,24 @@ $(READY): pyproject.toml constraints.txt
 demo: setup ## recover a picture from contaminated data, with a report to look at
 	$(BIN)/robustphase demo
 
-test: setup lint ## lint, types and tests
-	# One thread for each worker: together they use every core, and two threads each would wait for each other.
-	# Workers begin with halves of the list, so that fixtures of a module are made once, and take from each other in the end.
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+# One thread for each worker: together they use every core, and two threads each would wait for each other.
+# Workers begin with halves of the list, so that fixtures of a module are made once, and take from each other in the end.
+# What pytest makes of the test modules is kept, whatever is set: it takes each worker as long as a room of tests.
+PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal
+LINT := $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+test: setup ## lint, types and tests
+	# Lint and types are checked meanwhile, and speak when the tests are done; both must pass.
+	@($(LINT)) > $(VENV)/lint.log 2>&1 & lint=$$!; \
+		$(PYTEST); tested=$$?; \
+		wait $$lint; linted=$$?; cat $(VENV)/lint.log; \
+		test $$tested -eq 0 && test $$linted -eq 0
+
+thorough: setup ## the tests, with all repetitions
+	ROBUSTPHASE_THOROUGH=1 $(PYTEST)
 
 lint: setup
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(LINT)
 
 golden: setup ## write the golden results of the engine anew
 	$(BIN)/python tests/golden/test_engine.py

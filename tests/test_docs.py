@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.processes import forking_dask
 
 import robustphase
 
@@ -25,11 +26,13 @@ def modules_with_examples() -> list[str]:
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if BLOCK.search(page.read_text("utf-8"))], ids=lambda p: p.name
 )
+@pytest.mark.usefixtures("sketched", "in_one_process", "forked_probes")
 def test_the_code_on_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {}
-    for block in BLOCK.findall(page.read_text("utf-8")):
-        exec(compile(block, page.name, "exec"), namespace)
+    with forking_dask():
+        for block in BLOCK.findall(page.read_text("utf-8")):
+            exec(compile(block, page.name, "exec"), namespace)
 
 
 @pytest.mark.parametrize("name", modules_with_examples())

@@ -25,7 +25,11 @@ def packages(requirements: list[str]) -> set[str]:
 
 CORE = packages(PROJECT["dependencies"])
 EXTRAS = {extra: packages(listed) for extra, listed in PROJECT["optional-dependencies"].items()}
-TREES = {path: ast.parse(path.read_text("utf-8")) for path in sorted(SOURCES.rglob("*.py"))}
+
+
+@pytest.fixture(scope="module")
+def trees() -> dict[Path, ast.AST]:
+    return {path: ast.parse(path.read_text("utf-8")) for path in sorted(SOURCES.rglob("*.py"))}
 
 
 def imported(tree: ast.AST) -> set[str]:
@@ -49,8 +53,8 @@ def asked_for(tree: ast.AST) -> set[tuple[str, str]]:
     }
 
 
-def test_every_import_is_a_dependency():
-    found = {(path, name) for path, tree in TREES.items() for name in imported(tree)}
+def test_every_import_is_a_dependency(trees):
+    found = {(path, name) for path, tree in trees.items() for name in imported(tree)}
     command_line = SOURCES / "cli"
     undeclared = {
         (path.name, name)
@@ -61,8 +65,8 @@ def test_every_import_is_a_dependency():
     assert {name for _, name in found} >= CORE, "a dependency that nothing imports"
 
 
-def test_every_package_imported_on_demand_is_in_the_extra_that_is_named():
-    found = {pair for tree in TREES.values() for pair in asked_for(tree)}
+def test_every_package_imported_on_demand_is_in_the_extra_that_is_named(trees):
+    found = {pair for tree in trees.values() for pair in asked_for(tree)}
     assert {package for package, _ in found} >= {
         "h5py",
         "zarr",

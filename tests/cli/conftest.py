@@ -17,8 +17,8 @@ Run: TypeAlias = Callable[..., Result]
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch) -> Run:
-    """Run a command in an empty folder; anything but an exit is a failure of the test."""
+def run(tmp_path, monkeypatch, sketched) -> Run:
+    """Run a command in an empty folder; anything but an exit is a failure of the test. Charts of reports have texts only."""
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments: object, code: int = 0) -> Result:

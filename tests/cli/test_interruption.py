@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 
 import numpy as np
 import pytest
+from tests.processes import COMMAND_LINE, start
 
 from robustphase.cli import main
 
@@ -33,7 +35,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def start(program: str, *arguments: str, cwd) -> subprocess.Popen[str]:
+def start_from_scratch(program: str, *arguments: str, cwd) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", program, *arguments],
         cwd=cwd,
@@ -78,7 +80,7 @@ sys.exit(main())
     "module", ["click", "robustphase.cli.app", "rich.console", "numpy", "scipy.linalg", "robustphase.cli.fit"]
 )
 def test_an_interruption_during_the_imports_is_no_traceback(tmp_path, module):
-    process = start(WHILE_IMPORTING.format(module=module), "fit", "data.npz", cwd=tmp_path)
+    process = start_from_scratch(WHILE_IMPORTING.format(module=module), "fit", "data.npz", cwd=tmp_path)
     told, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert (told, said.strip()) == ("", "interrupted; nothing was written")
@@ -151,7 +153,7 @@ def test_a_comparison_that_is_interrupted_goes_on_where_it_stopped(tmp_path):
         "40",
     )
     kept = (*arguments, "--workers", "1", "--out", "runs.csv")
-    process = start("import sys; from robustphase.cli import main; sys.exit(main(sys.argv[1:]))", *kept, cwd=tmp_path)
+    process = start(COMMAND_LINE, *kept, cwd=tmp_path)
     runs = tmp_path / "runs.csv"
     deadline = time.monotonic() + 60
     while not (runs.exists() and len(runs.read_bytes().splitlines()) > 5):
@@ -169,16 +171,11 @@ def test_a_comparison_that_is_interrupted_goes_on_where_it_stopped(tmp_path):
 
 
 def test_a_reader_that_goes_away_is_no_error_worth_a_traceback(tmp_path):
-    program = "import sys; from robustphase.cli import main; sys.exit(main(['simulate', '--list']))"
-    process = subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
-    )
-    assert process.stdout is not None
-    process.stdout.close()
-    assert process.stderr is not None
-    said = process.stderr.read()
-    process.stderr.close()
-    process.wait(timeout=60)
+    theirs, mine = os.pipe()
+    os.close(theirs)
+    process = start(COMMAND_LINE, "simulate", "--list", cwd=tmp_path, stdout=mine)
+    os.close(mine)
+    _, said = process.communicate(timeout=60)
     assert "Traceback" not in said
 
 

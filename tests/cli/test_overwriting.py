@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import robustphase.cli.demo as demo_module
+import robustphase.cli.demo_data as demo_data
 from robustphase.files import save_samples
 
 
@@ -189,6 +190,8 @@ def test_the_demo_writes_over_its_own_report_alone(run, tmp_path, monkeypatch):
     assert "exists already" in run("demo", code=1).output
     assert page.read_bytes() == b"mine"
     monkeypatch.setattr(demo_module, "RIVALS", {})
+    for module in (demo_module, demo_data):  # A smaller picture.
+        monkeypatch.setattr(module, "SIDE", 8)
     run("demo", "--overwrite")
     assert page.read_bytes() != b"mine"
     page.write_bytes(page.read_bytes() + b"<!-- old -->")

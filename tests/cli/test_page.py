@@ -33,6 +33,7 @@ def test_the_options_exist(arguments):
         command.make_context(arguments[0], arguments[1:], parent=context)
 
 
+@pytest.mark.usefixtures("sketched", "in_one_process")
 def test_the_output_is_what_is_shown(tmp_path, monkeypatch):
     from click.testing import CliRunner
 

@@ -7,8 +7,6 @@ import random
 import re
 import shlex
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from tests.processes import COMMAND_LINE, Process, start
 
 import robustphase as rp
 from robustphase.cli import progress
@@ -28,7 +27,6 @@ from robustphase.report import load_result
 
 from .conftest import leftovers
 
-PROGRAM = [sys.executable, "-m", "robustphase.cli"]
 #: All that a result says, except for times and the command.
 ARRAYS = ("signal", "initial_signal", "weights", "covariate_weights", "responses", "predictions", "squared_norms")
 NUMBERS = (
@@ -51,7 +49,9 @@ def long_run(tmp_path_factory) -> Path:
     np.save(folder / "A.npy", world.A)
     np.save(folder / "y.npy", world.y)
     whole = [*fit_to("whole.npz"), "--checkpoint", "whole.checkpoint", "--keep-checkpoint"]
-    subprocess.run([*PROGRAM, *whole], cwd=folder, check=True, capture_output=True)
+    process = start(COMMAND_LINE, *whole, cwd=folder)
+    assert process.communicate(timeout=120)[1] == ""
+    assert process.returncode == 0
     return folder
 
 
@@ -59,23 +59,11 @@ def fit_to(out: str) -> list[str]:
     return ["fit", "A.npy", "--responses", "y.npy", "--out", out]
 
 
-def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [*PROGRAM, *arguments],
-        cwd=cwd,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # A shell starts background jobs deaf to Ctrl-C; whoever runs these tests may have been started so.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-
-
 def passes_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.glob("*.pass"))
 
 
-def wait_for(process: subprocess.Popen[str], folder: Path, count: int) -> None:
+def wait_for(process: Process, folder: Path, count: int) -> None:
     """Until so many passes are kept, or the process has ended."""
     deadline = time.monotonic() + 60
     while process.poll() is None and len(passes_in(folder)) < count:
@@ -104,13 +92,13 @@ def test_killed_at_random_moments_it_ends_with_the_same_answer_and_no_corrupt_fi
     command = [*fit_to("killed.npz"), "--resume", "--checkpoint-every", "0"]
     kills, kept = 0, 0
     while kills < KILLS:
-        process = start(*command, cwd=long_run)
+        process = start(COMMAND_LINE, *command, cwd=long_run)
         # Some die while they start or read what was kept, the others after a few more passes; all at a random moment of it.
         if kills % 3:
             wait_for(process, checkpoint, kept + rng.randint(1, 9))
             time.sleep(rng.uniform(0, 0.03))
         else:
-            time.sleep(rng.uniform(0, 2))
+            time.sleep(rng.uniform(0, 0.1))
         process.kill()
         _, said = process.communicate()
         if process.returncode == 0:
@@ -125,7 +113,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_answer_and_no_corrupt_fi
         kept = len(names)
     assert kills == KILLS
     assert kept >= KILLS
-    process = start(*command, cwd=long_run)
+    process = start(COMMAND_LINE, *command, cwd=long_run)
     _, said = process.communicate(timeout=120)
     assert process.returncode == 0, said
     assert_same_result(out, long_run / "whole.npz")
@@ -157,12 +145,9 @@ sys.exit(main(sys.argv[1:]))
     ):
         # The passes of this run are written when there is no time between writes.
         code = program.format(call=call, when=when)
-        process = subprocess.run(
-            [sys.executable, "-c", code, str(left), *command, "--checkpoint-every", "0"],
-            cwd=long_run,
-            capture_output=True,
-        )
-        assert process.returncode == -signal.SIGKILL, (call, process.stderr)
+        process = start(code, str(left), *command, "--checkpoint-every", "0", cwd=long_run)
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == -signal.SIGKILL, (call, said)
         if call != "replace":
             assert_same_result(long_run / "late.npz", long_run / "whole.npz")
             (long_run / "late.npz").unlink()
@@ -179,7 +164,7 @@ sys.exit(main(sys.argv[1:]))
 def test_an_interruption_keeps_the_passes_and_says_how_to_go_on(run, long_run, monkeypatch, sent, code, word):
     monkeypatch.chdir(long_run)
     command = [*fit_to("stopped.npz"), "--checkpoint", "kept", "--checkpoint-every", "0"]
-    process = start(*command, cwd=long_run)
+    process = start(COMMAND_LINE, *command, cwd=long_run)
     wait_for(process, long_run / "kept", 8)
     process.send_signal(sent)
     _, said = process.communicate(timeout=60)

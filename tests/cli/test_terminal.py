@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import pty
 import re
-import subprocess
-import sys
 import threading
 import warnings
 
@@ -14,6 +12,7 @@ import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from tests.processes import COMMAND_LINE, start
 
 from robustphase.cli import terminal
 from robustphase.cli.app import as_command, general_options, in_options, option, sentence, warnings_said
@@ -123,9 +122,7 @@ def on_a_terminal(arguments: list[str], folder, **variables: str) -> str:
     mine, theirs = pty.openpty()
     environment = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
     environment |= {"TERM": "xterm-256color", "COLUMNS": "100", **variables}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "robustphase.cli", *arguments], cwd=folder, env=environment, stdout=theirs, stderr=theirs
-    )
+    process = start(COMMAND_LINE, *arguments, cwd=folder, env=environment, stdout=theirs, stderr=theirs)
     os.close(theirs)
     seen = b""
     while True:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 from threading import Event, Thread
@@ -10,28 +9,20 @@ from threading import Event, Thread
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from tests.processes import local_cluster
 
 import robustphase as rp
 from robustphase.descend.climb import CLIMB
 from robustphase.rows import DaskRows
 
 da = pytest.importorskip("dask.array")
-distributed = pytest.importorskip("distributed")
+pytest.importorskip("distributed")
 
 
 @pytest.fixture(scope="module")
 def client():
     """Two worker processes that are started again when they die."""
-    with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=":0",
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with local_cluster() as client:
         yield client
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
+from tests.effort import seeds
 
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.constants import varied
@@ -85,7 +86,7 @@ def levels_of_badness(p, *, complex_data, seed):
 def test_one_against_many(p, complex_data, contamination):
     """What many signals get together is what each gets alone, also beyond the number that all get the broad start."""
     signals, levels, certificates = {}, {}, {}
-    for seed in range(2):
+    for seed in seeds(1, 2):
         A, Y, X = levels_of_badness(p, complex_data=complex_data, seed=seed)
         many = RobustPhaseRetrieval(contamination).fit(A, Y)
         for k in range(p):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse.linalg import aslinearoperator
 from sklearn.exceptions import ConvergenceWarning
+from tests.effort import seeds
 
 import robustphase as rp
 from robustphase.recover.model import ModelWarning
@@ -51,7 +52,7 @@ def _twice(A, x):
     return A, (A @ x) ** 2
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", seeds(1, 2))
 @pytest.mark.parametrize("world", WRONG)
 def test_a_wrong_world_is_named_and_nothing_is_certified(world, seed):
     change, name = WRONG[world]
@@ -108,7 +109,7 @@ def test_complex_signals_need_more_than_two_samples_per_unknown():
     assert model.certificate_ == np.inf
 
 
-@pytest.mark.parametrize("seed", [10, 11])
+@pytest.mark.parametrize("seed", [10 + more for more in seeds(1, 2)])
 @pytest.mark.parametrize("field", ["real", "complex"])
 @pytest.mark.parametrize(
     ("attack", "noise"),
@@ -210,7 +211,7 @@ def test_warnings_of_the_model_are_warnings_of_convergence():
 @pytest.mark.parametrize(("field", "level"), [("real", 0.2), ("complex", 0.1)])
 def test_a_second_signal_with_the_stated_share_of_the_samples_is_no_alarm(field, level):
     """Tails of the noise that the second signal happens to explain are not counted as its samples."""
-    for seed in range(3):
+    for seed in seeds(1, 3):
         world = rp.simulate.make_world(
             50, 3000, contamination=level, attack="mimic", field=field, noise="student", seed=seed
         )

@@ -34,7 +34,10 @@ def error(model, world):
 
 
 @pytest.mark.parametrize(
-    "model", [RobustPhaseRetrieval(), RobustPhaseRetrieval(step="paper", max_iter=3)], ids=["newton", "paper"]
+    # The likelihood fit after a descent is that of the first.
+    "model",
+    [RobustPhaseRetrieval(), RobustPhaseRetrieval(step="paper", max_iter=3, polish=False)],
+    ids=["newton", "paper"],
 )
 def test_all_checks_of_scikit_learn_pass(model):
     with warnings.catch_warnings():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from tests.effort import seeds
 
 from robustphase import RobustPhaseRetrieval
 from robustphase.estimator.standard_errors import influence_slopes
@@ -27,13 +28,13 @@ def covered(noise, attack, seed, noise_mean="zero"):
 
 def test_nominal_95_percent_intervals_hold_95_times_in_a_hundred():
     hits = {
-        noise: np.concatenate([covered(noise, attack, seed) for attack in ATTACKS for seed in range(4)])
+        noise: np.concatenate([covered(noise, attack, seed) for attack in ATTACKS for seed in seeds(3, 4)])
         for noise in NOISES
     }
-    # 1600 nearly independent entries at true coverage 0.95 have a standard deviation of 0.0055: the bounds are five of them.
+    # 1200 nearly independent entries at true coverage 0.95 have a standard deviation of 0.0063: a fifth of the bounds.
     pooled = np.mean(list(hits.values()))
     assert 0.92 <= pooled <= 0.98
-    # 400 entries each, standard deviation 0.011; the same worlds are shared between attacks, so allow for four of them.
+    # 300 entries each, standard deviation 0.013; the same worlds are shared between attacks, so allow for four of them.
     for noise, hit in hits.items():
         assert 0.90 <= hit.mean() <= 0.995, noise
 
@@ -86,7 +87,7 @@ def test_they_need_the_data_of_a_polished_fit(world):
 @pytest.mark.parametrize("kind", ["proportional", "root", "counts"])
 def test_they_hold_for_noise_that_grows_with_the_signal(kind):
     hits = []
-    for seed in range(12):
+    for seed in seeds(8, 12):
         rng = np.random.default_rng(seed)
         A, x = rng.standard_normal((1000, 20)), rng.standard_normal(20)
         x /= np.linalg.norm(x)
@@ -98,7 +99,7 @@ def test_they_hold_for_noise_that_grows_with_the_signal(kind):
         }[kind]
         model = RobustPhaseRetrieval(0.1).fit(A, y)
         hits.append(np.abs(model.signal_ * np.sign(model.signal_ @ x) - x) < 1.96 * model.standard_errors(A, y))
-    # 240 entries, standard deviation 0.014; three of them, and some more for the sandwich, which is right for large m only.
+    # 160 entries, standard deviation 0.017; three of them, and some more for the sandwich, which is right for large m only.
     assert 0.90 <= np.mean(hits) <= 0.995
 
 

@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 from scipy.ndimage import gaussian_filter
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
+from tests.effort import seeds
 
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.simulate import Ptychography
@@ -49,7 +50,7 @@ def kept_frames(operator, keep):
 
 def test_misplaced_frames_are_found_and_cost_little():
     ratios = []
-    for seed in range(3):
+    for seed in seeds(2, 3):
         picture, operator, readings, wrong = scan(seed)
         grouped = fitted(operator, readings, groups=operator.frames)
         told = fitted(kept_frames(operator, ~wrong), readings.reshape(len(wrong), -1)[~wrong].ravel())

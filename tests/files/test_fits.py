@@ -13,6 +13,8 @@ from robustphase.files import memory_needed, open_samples, save_samples
 from robustphase.rows import MemoryRows
 from robustphase.rows.opening import open_rows_at
 
+pytestmark = pytest.mark.usefixtures("forked_probes")
+
 
 @pytest.fixture(scope="module")
 def world():

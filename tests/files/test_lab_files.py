@@ -15,6 +15,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from robustphase.files import DataError, open_samples
 from robustphase.rows import as_source
 
+pytestmark = pytest.mark.usefixtures("forked_probes")
+
 #: Samples, and height and width of a pattern: all different, so that no axis can be taken for another.
 M, H, W = 11, 3, 4
 

@@ -21,6 +21,8 @@ from robustphase.files import DataError, fingerprint, open_samples, save_samples
 from robustphase.rows import as_source, project
 from robustphase.rows.io import limits
 
+pytestmark = pytest.mark.usefixtures("forked_probes")
+
 WHOLE_SENTENCE = re.compile(r"^[^\n]{10,400}\.$")
 
 

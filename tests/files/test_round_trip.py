@@ -18,6 +18,8 @@ from robustphase.rows import MemoryRows, RowSource
 from robustphase.rows.blocked import BlockedRows
 from robustphase.rows.io.npy import FileRows
 
+pytestmark = pytest.mark.usefixtures("forked_probes")
+
 DTYPES = ["float32", "float64", "complex64", "complex128"]
 
 

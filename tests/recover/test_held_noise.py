@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from tests.effort import seeds
 
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.constants import varied
@@ -70,7 +71,7 @@ def test_bounded_pulls_find_a_clean_signal_almost_as_accurately(field, held_back
 
 def test_an_answer_that_strong_pulls_hold_away_turns_back():
     errors = []
-    for seed in range(4):
+    for seed in seeds(3, 4):
         world = make_world(
             150, 7500, contamination=0.05, attack=FOUND.adversary, noise="gaussian", noise_std=0.5, seed=seed
         )

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from tests.effort import seeds
 
 import robustphase as rp
 from robustphase.constants import varied
@@ -56,7 +57,7 @@ def stages(model):
     ],
 )
 def test_a_pilot_costs_no_accuracy(attack, noise, settings, monkeypatch):
-    for seed in range(3):
+    for seed in seeds(2, 3):
         world = rp.simulate.make_world(n=20, m=12000, contamination=0.1, attack=attack, noise=noise, seed=seed)
         model, whole = fits(world, monkeypatch, settings)
         assert "all samples" in stages(model), f"seed {seed}"

@@ -143,5 +143,10 @@ def page(diagnostics, comparisons):
 
 
 @pytest.fixture(scope="session")
+def plain_page(plain):
+    return render_report(plain)
+
+
+@pytest.fixture(scope="session")
 def read():
     return Page

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from robustphase.report import load_result, save_result, write_report
+from robustphase.report import load_result, render_report, save_result
 from robustphase.report.rejection_causes import counts, worst_samples
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need pip install playwright")
@@ -48,12 +48,13 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory, diagnostics, comparisons, plain, many):
+def files(tmp_path_factory, diagnostics, page, plain, plain_page, many):
     """The spoilt picture, the plain fit and many signals, each as a result file and a report."""
     folder = tmp_path_factory.mktemp("browser")
-    for name, shown, beside in (("picture", diagnostics, comparisons), ("plain", plain, None), ("many", many, None)):
-        save_result(folder / f"{name}.npz", shown)
-        write_report(folder / f"{name}.html", shown, beside)
+    shown = {"picture": (diagnostics, page), "plain": (plain, plain_page), "many": (many, render_report(many))}
+    for name, (kept, seen) in shown.items():
+        save_result(folder / f"{name}.npz", kept)
+        (folder / f"{name}.html").write_text(seen, "utf-8")
     return folder
 
 

@@ -111,6 +111,7 @@ def test_the_columns_of_a_frame_must_be_those_of_the_fit(world):
         FitDiagnostics.of(model, frame[frame.columns[::-1]], world.y)
 
 
+@pytest.mark.usefixtures("sketched")
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -156,6 +157,7 @@ def test_data_without_noise_has_no_noise_model():
     assert "there is no noise to show" in render_report(e)
 
 
+@pytest.mark.usefixtures("sketched")
 def test_a_stream_reports_its_last_batch(world, model):
     oracle = rp.simulate.SampleOracle(world.truth, contamination=0.1, attack="leverage", seed=2)
     stream = rp.RobustPhaseRetrieval().fit(*world)

@@ -60,6 +60,7 @@ def test_one_signal_for_every_kind_of_trouble_comes_first(many):
     assert crowd.worst(0) == []
 
 
+@pytest.mark.usefixtures("sketched")
 def test_the_page_sums_up_and_shows_the_worst(many, model_of_many, read):
     page = render_report(many)
     found = read(page)
@@ -78,6 +79,7 @@ def test_the_page_sums_up_and_shows_the_worst(many, model_of_many, read):
     assert "on the detector" in found.text
 
 
+@pytest.mark.usefixtures("sketched")
 def test_a_few_dead_pixels_are_said_but_raise_no_alarm(many, read):
     def lamps(diagnostics):
         page = render_report(diagnostics)
@@ -89,6 +91,7 @@ def test_a_few_dead_pixels_are_said_but_raise_no_alarm(many, read):
     assert "1 of 120 signals did not converge" in read(render_report(calm)).text
 
 
+@pytest.mark.usefixtures("sketched")
 def test_many_signals_survive_a_file_and_give_the_same_page(tmp_path, many):
     save_result(tmp_path / "many.npz", many)
     again = load_result(tmp_path / "many.npz")
@@ -166,6 +169,7 @@ def _longer(one, times):
     return replace(one, **{name: np.tile(getattr(one, name), times) for name in names})
 
 
+@pytest.mark.usefixtures("sketched")
 def test_groups_of_many_signals_are_listed(pixels, read):
     A, Y = pixels
     labels = np.repeat(np.arange(25), 20)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -14,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from tests.processes import DASK_WORKER, quiet, start
 
 from robustphase.initialise.block_davidson import bin_products
 from robustphase.rows import (
@@ -55,13 +55,11 @@ def rows_of(rng, dtype="float64", m=M, n=N):
 @contextmanager
 def more_workers(client, count):
     """Worker processes without anybody who would start them again, by address."""
-    command = [sys.executable, "-m", "distributed.cli.dask_worker", "--no-nanny", "--nthreads", "1", "--no-dashboard"]
+    options = ("--no-nanny", "--nthreads", "1", "--no-dashboard")
     before = client.run(os.getpid)
-    with ExitStack() as stack:
+    with ExitStack() as stack, quiet() as streams:
         for _ in range(count):
-            process = subprocess.Popen(
-                [*command, client.scheduler.address], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
+            process = start(DASK_WORKER, *options, client.scheduler.address, **streams)
             stack.callback(process.wait)
             stack.callback(process.kill)
         client.wait_for_workers(len(before) + count, timeout=60)
@@ -266,8 +264,8 @@ def test_persisted_rows_are_swept_where_they_are(client):
     project(rows, np.ones(N))
     who_has = client.who_has(array)
     for part in rows._cluster.parts:
-        for start, _ in part.place.ranges:
-            assert part.worker in who_has[array.name, start // 100, 0]
+        for first, _ in part.place.ranges:
+            assert part.worker in who_has[array.name, first // 100, 0]
 
 
 def test_arrays_that_the_workers_have_are_not_sent_again(client, rng, monkeypatch):

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from tests.processes import DASK_WORKER, quiet, start
 
 import robustphase
 from robustphase.constants import varied
@@ -57,12 +58,16 @@ def scheduler(**options):
 @contextmanager
 def workers(client, count, *options, python_path=None, nanny=False):
     """Worker processes, by address; with a nanny they are started again when they die."""
-    environment = os.environ | ({} if python_path is None else {"PYTHONPATH": str(python_path)})
-    command = [sys.executable, "-m", "distributed.cli.dask_worker", "--nthreads", "1", "--no-dashboard"]
-    command += ["--nanny" if nanny else "--no-nanny", *options, client.scheduler.address]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     before = set(client.nthreads())
-    started = [subprocess.Popen(command, env=environment, **quiet) for _ in range(count)]
+    command = ["--nthreads", "1", "--no-dashboard", "--nanny" if nanny else "--no-nanny", *options]
+    with quiet() as streams:
+        if python_path is None:
+            started = [start(DASK_WORKER, *command, client.scheduler.address, **streams) for _ in range(count)]
+        else:
+            # Another package is a matter of imports, so these are made from scratch.
+            program = [sys.executable, "-m", "distributed.cli.dask_worker", *command, client.scheduler.address]
+            environment = os.environ | {"PYTHONPATH": str(python_path)}
+            started = [subprocess.Popen(program, env=environment, **streams) for _ in range(count)]
     try:
         client.wait_for_workers(len(before) + count, timeout=SOON)
         yield {address: pid for address, pid in client.run(os.getpid).items() if address not in before}
@@ -74,7 +79,7 @@ def workers(client, count, *options, python_path=None, nanny=False):
         for process in started:
             try:
                 process.wait(15)
-            except subprocess.TimeoutExpired:
+            except (subprocess.TimeoutExpired, TimeoutError):
                 process.kill()
                 process.wait()
 

@@ -38,6 +38,8 @@ from robustphase.rows.io.prefetch import Piece, ReadAheadRows, fetch_and_compute
 from robustphase.rows.opening import open_rows_at
 from robustphase.testing import dot_test
 
+pytestmark = pytest.mark.usefixtures("forked_probes")
+
 M, N = 203, 7
 DTYPES = ["float32", "float64", "complex64", "complex128"]
 
