@@ -19,12 +19,15 @@ from robustphase.recover.model import (
     Told,
     certificate_factor,
     check_model,
+    checked_rows,
     measure,
     sampling_error,
 )
 from robustphase.recover.model.determinacy import least_curvature, variety
+from robustphase.recover.model.figure_options import FIGURES
 from robustphase.recover.model.residuals import crowded_counts, ordered, without_tails
 from robustphase.rows import MemoryRows
+from robustphase.simulate import make_world
 
 RIGHT = Figures(
     samples=2000, kept=1800, unknowns=40, flagged=0.1, checked=1800, energy=1.0, scale=0.5, correlation=0.6, kept_correlation=0.8,
@@ -655,3 +658,20 @@ def test_flags_that_follow_their_predictions_may_be_an_adversarys_up_to_the_stat
     assert not checked(following._replace(missing=0.22), stated=0.2).severe
     assert checked(following._replace(missing=0.28), stated=0.2).severe
     assert checked(following._replace(missing=0.22), stated="auto").severe
+
+
+def test_long_rows_of_many_samples_are_checked_in_part():
+    for m, n in ((10**6, 1000), (10**7, 20), (20000, 500), (3000, 10)):
+        rows = checked_rows(m, n, n)
+        assert rows * n <= FIGURES.numbers
+        assert rows >= min(m, FIGURES.rows_per_unknown * n)
+
+
+def test_rows_of_a_check_are_the_same_from_a_file(tmp_path):
+    world = make_world(20, 9000, contamination=0.1, attack="decoy", seed=3)
+    np.save(tmp_path / "A.npy", world.A)
+    here = RobustPhaseRetrieval(0.1).fit(world.A, world.y).model_check_
+    there = RobustPhaseRetrieval(0.1).fit(tmp_path / "A.npy", world.y).model_check_
+    for one, other in zip(here.checks, there.checks, strict=True):
+        assert one.name == other.name
+        assert one.figure == pytest.approx(other.figure, rel=1e-3, abs=1e-6), one.name

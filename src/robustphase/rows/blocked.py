@@ -64,11 +64,14 @@ class BlockedRows(RowSource):
 
     def _take(self, indices: Array) -> Array:
         taken, step = np.empty((indices.size, self.shape[1]), self.dtype), self._rows_per_block(1)
-        for start in range(0, self.shape[0], step):
-            low, high = np.searchsorted(indices, (start, start + step))
-            if low < high:
-                block = self.read(start, min(start + step, self.shape[0]))
-                taken[low:high] = block[indices[low:high] - start]
+
+        def take_stretch(stretch: tuple[int, int]) -> None:
+            for start, stop in self._blocks(*stretch, 1, step):
+                low, high = np.searchsorted(indices, (start, stop))
+                if low < high:
+                    taken[low:high] = self.read(start, stop)[indices[low:high] - start]
+
+        run_in_threads(take_stretch, self._stretches(self.shape[0], 1))
         return taken
 
     def _rows_per_block(self, pairing: int, *, in_bulk: bool = False) -> int:

@@ -93,9 +93,11 @@ def least_curvature(rows: Array, projections: Array, signal: Array, rng: np.rand
     weaker = float(least_paired_curvature(signal[:, np.newaxis])[0]) if paired else 1.0
     if count <= unknowns or weaker < DETERMINACY.weaker:
         return np.nan
-    step = max(count // max(DETERMINACY.curvature_rows * unknowns, DETERMINACY.curvature_fewest), 1)
-    if step > 1:
-        rows, projections = rows[::step], projections[::step]
+    wanted = max(DETERMINACY.curvature_rows * unknowns, DETERMINACY.curvature_fewest) * len(projections) // count
+    if wanted < len(projections):
+        # Spread over all of them, in whatever order they are.
+        some = np.linspace(0, len(projections) - 1, wanted).astype(int)
+        rows, projections = rows[some], projections[some]
         count = int(np.count_nonzero(projections))
     tangents = _tangents(rows, projections, is_complex)
     if unknowns <= DETERMINACY.curvature_exact:
