@@ -128,7 +128,9 @@ def test_several_threads_add_in_the_same_order_every_time(world, folder, tmp_pat
         assert_same(fit(world, first), straight)
     with checkpointed(folder, model, rows(), world.y) as again:
         assert_same(fit(world, again), straight)
-    assert again.recalled == again.passes == first.passes
+    # The rows of a model check are read from the file anew: kept with the passes they would be most of them.
+    assert again.recalled == again.passes - (kind == "disk")
+    assert again.passes == first.passes
 
 
 def test_passes_wait_for_the_interval_and_are_written_at_the_end_of_a_run_that_dies(world, folder):

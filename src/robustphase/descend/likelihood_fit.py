@@ -188,7 +188,7 @@ def judged(problem: Problem, state: State, projections: Array) -> LikelihoodFit:
     residuals, spreads = state.residuals_and_spreads(problem.responses, projections)
     count, clean, weights = residuals.shape[1], np.empty_like(residuals), np.empty_like(residuals)
     # A slice at a time: what an e-step makes along the way is ten times as large as its result.
-    step = max(FIT.rows, NUMBERS // count)
+    step = max(FIT.rows, NUMBERS // max(count, 1))
     for low in range(0, residuals.shape[0], step):
         part = slice(low, low + step)
         seen = e_step(residuals[part], spreads[part], problem.density[part], problem.weights[part], state.noise)
