@@ -16,6 +16,7 @@ MEANS: Rooms = ("rows/*", "!rows/opening.py", "!rows/replay.py", "!rows/watching
 #: What decides a recovered signal.
 ENGINE: Rooms = (
     "population",
+    "!population/plane.py",
     *MEANS,
     "spectra",
     "likelihood",
@@ -25,6 +26,7 @@ ENGINE: Rooms = (
     "recover",
     "!recover/certificate.py",
     "!recover/drift.py",
+    "!recover/indistinguishable.py",
     "!recover/model",
 )
 _ESTIMATOR: Rooms = (

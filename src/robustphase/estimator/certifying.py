@@ -6,11 +6,13 @@ import numpy as np
 
 from robustphase.estimator.fitted import Fitted, Settings, as_columns, unread
 from robustphase.estimator.history import Clock, Note, certificate_record
+from robustphase.likelihood import initial_model
 from robustphase.likelihood.laws import CurvedNoise
 from robustphase.means.estimate import confident_level
 from robustphase.problem import PROBLEM, kept
 from robustphase.recover import Recovery
 from robustphase.recover.certificate import Answers, Certificates, certify
+from robustphase.recover.indistinguishable import indistinguishable_distances
 from robustphase.rows import project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
@@ -36,12 +38,16 @@ def certified(
     m = samples.source.shape[0]
     hidden = unread(samples, settings)
     weights = np.where(as_columns(hidden), 0.0, weights) if hidden.any() else weights
-    # Unless a contamination was told, the engine has allowed for this much.
-    assumed = np.maximum(levels, PROBLEM.auto_level) if isinstance(settings.contamination, str) else levels
+    assumed = _assumed(levels, settings)
     confident = np.array([float(confident_level(float(level), settings.delta, m)) for level in assumed])
     unknown = settings.unknown_mean or backgrounds is not None
     answers = Answers(samples.source, responses, weights, signals, means, confident, unknown)
     return certify(answers, mean_estimator=settings.mean_estimator, random_state=settings.seed), means
+
+
+def _assumed(levels: Array, settings: Settings) -> Array:
+    """The contamination that was told; unless one was, the engine has allowed for this much at least."""
+    return np.asarray(np.maximum(levels, PROBLEM.auto_level)) if isinstance(settings.contamination, str) else levels
 
 
 def noise_means(samples: Samples, signals: Array, weights: Array) -> Array:
@@ -68,4 +74,23 @@ def with_certificates(samples: Samples, found: Recovery, settings: Settings, clo
     note(certificate_record(certificates, clock))
     # Only the likelihood fit can leave the ball; a descent ends where robust gradients lead it.
     signals = certificates.signals if settings.polish else found.signals
-    return Fitted(found, signals, certificates.radii, levels, means, found.converged)
+    radii = _promised(certificates.radii, found, _assumed(levels, settings), settings)
+    return Fitted(found, signals, radii, levels, means, found.converged)
+
+
+def _promised(radii: Array, found: Recovery, levels: Array, settings: Settings) -> Array:
+    """Radii of certificates (p,), at least the distance within which contamination hides signals from everybody.
+
+    Those that were taken for bad are counted as found; the others, up to the level, are kept and hide.
+    """
+    noise = initial_model(found.noise.scales, levels) if isinstance(found.noise, CurvedNoise) else found.noise
+    hidden = np.maximum(levels - (1 - kept(found.weights).mean(axis=0)), 0.0)
+    promised = indistinguishable_distances(
+        noise,
+        np.linalg.norm(found.signals, axis=0) ** 2,
+        levels + hidden,
+        np.where(np.isnan(radii), np.inf, radii),
+        is_complex=np.iscomplexobj(found.signals),
+        unknown_mean=settings.unknown_mean or noise is not found.noise,
+    )
+    return np.where(np.isnan(radii), radii, promised)

@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
-from scipy.stats import norm, qmc
 
+from robustphase.population.plane import rows_in_plane
 from robustphase.simulate.arguments import FIELDS, check_choice, check_contamination, check_number
 from robustphase.simulate.noises import Noise, find_noise
 
 Array = NDArray[Any]
 
-#: Points of the plane (a power of two) over which means are taken.
+#: Points of the plane over which means are taken.
 POINTS = 2**13
 #: Shifts at which the total variation of the noise is tabulated, in standard deviations, and places tried for each interval.
 SHIFTS, PLACES = np.concatenate(([0.0], np.geomspace(1e-3, 100.0, 240))), 2001
@@ -156,7 +156,7 @@ def total_variation(
     -------
     float
     """
-    along, beside = _plane(check_choice("field", field, FIELDS))
+    along, beside = rows_in_plane(POINTS, check_choice("field", field, FIELDS) == "complex")
     difference = np.abs(second[0] * along + second[1] * beside) ** 2 - np.abs(along) ** 2
     shifts, values = variation_of_shifts(find_noise(noise))
 
@@ -172,15 +172,6 @@ def total_variation(
 
 def _at(angle: float, norm: float) -> tuple[float, float]:
     return norm * math.cos(angle), norm * math.sin(angle)
-
-
-@lru_cache(maxsize=2)
-def _plane(field: str) -> tuple[Array, Array]:
-    """Projections of a Gaussian row on two orthonormal directions, from evenly spread points."""
-    parts = norm.ppf(qmc.Sobol(4 if field == "complex" else 2, rng=np.random.default_rng(0)).random(POINTS)).T
-    if field == "real":
-        return parts[0], parts[1]
-    return (parts[0] + 1j * parts[1]) / math.sqrt(2), (parts[2] + 1j * parts[3]) / math.sqrt(2)
 
 
 @lru_cache(maxsize=16)

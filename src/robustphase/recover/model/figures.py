@@ -314,11 +314,11 @@ def _rival(part: Part, j: int, residuals: Array, predictions: Array, good: Array
     flagged = ~keep[used]
     # It explains no more than all flagged samples.
     share = min(np.count_nonzero(flagged) / max(flagged.size, 1), _flagged(part, j))
-    gain_alone = bool(share <= part.fit.expected[j])
+    wanted = float(part.fit.expected[j]) / max(share, _TINY)
     # Another gain is seen without the rows.
-    rows = part.single if gain_alone or used.all() else part.single[used]
+    rows = part.single if wanted >= 1 or used.all() else part.single[used]
     signal = part.fit.signals[:, j]
-    return find_rival(rows, residuals[used], predictions[used], flagged, signal, float(scale), gain_alone=gain_alone)
+    return find_rival(rows, residuals[used], predictions[used], flagged, signal, float(scale), wanted=wanted)
 
 
 def _loose(design: Design | None) -> bool:

@@ -40,9 +40,17 @@ class RivalOptions:
     fewest: int = numeric(20, "flagged samples from which on a gain can be read off them")
     power_steps: int = budget(12, "steps of the power method")
     starts: int = budget(3, "starts: eigenvectors of the flagged responses, of all and across what is known")
+    nearly_all: float = empirical(
+        0.9, "share of the flagged samples from which on a rival in all of them needs one start"
+    )
     steps: int = budget(40, "Newton steps; only fits with more flags than expected take them")
+    look: int = budget(4, "steps between two looks at the residuals")
+    stalled: float = numeric(0.97, "residuals over those of the last look from which on steps lead nowhere")
+    promising: float = numeric(1.5, "residuals over the least so far beyond which a start is not followed to its end")
+    trying: int = budget(4, "Gauss-Newton steps that show where a start leads")
     settling: int = budget(10, "Gauss-Newton steps on all samples that the rival is closer to")
     products: int = budget(15, "conjugate gradients of a Gauss-Newton step")
+    inexact: float = numeric(0.1, "gradient that a step may leave: the next one starts from another place anyway")
     trimmed: float = empirical(0.85, "share of the flagged samples with the smallest residuals that lead the steps")
     damping: float = empirical(0.8, "length of the steps")
     longest: float = numeric(0.5, "longest step over the norm")
@@ -93,7 +101,7 @@ def find_rival(
     signal: Array,
     scale: float,
     *,
-    gain_alone: bool = False,
+    wanted: float = 0.0,
 ) -> Rival:
     """Seek a rival of a signal.
 
@@ -109,8 +117,8 @@ def find_rival(
         The answer.
     scale : float
         Of the residuals that are kept.
-    gain_alone : bool, default=False
-        Whether to look at the answer at another gain only.
+    wanted : float, default=0.0
+        Share of the flagged samples that a rival must explain to be of interest. From one on only the answer at another gain is.
     """
     unknowns = signal.size * (2 if np.iscomplexobj(signal) else 1)
     energy, count = float(np.sum(abs2(signal))), int(flagged.sum())
@@ -129,9 +137,9 @@ def find_rival(
 
     gain = _gain(y, predictions[flagged])
     share, at_gain = support(gain * predictions, one_sided=True)
-    found = Rival(0.0 if gain_alone else share, 0.0, gain, at_gain)
-    if gain_alone:
-        return found
+    if wanted >= 1:
+        return Rival(0.0, 0.0, gain, at_gain)
+    found = Rival(share, 0.0, gain, at_gain)
 
     def stronger(known: Rival, rival: Array) -> Rival:
         other, everywhere = support(abs2(project_block(rows, rival)), one_sided=False)
@@ -141,10 +149,12 @@ def find_rival(
         found = stronger(found, signal.conj())
     if count < RIVAL.samples * unknowns:
         return found
-    rival = _found(rows[flagged], y, signal, scale)
+    # Of flagged samples that are nearly all a rival's, the first start leads to it.
+    starts = 1 if wanted > RIVAL.nearly_all else RIVAL.starts
+    rival = _found(rows[flagged], y, signal, scale, starts)
     # The rival's samples at which the answer is not far off were not flagged, and tell more of it.
     every = np.clip(residuals + predictions, -1e6 * energy, 1e6 * energy)
-    rival = _settled(rows, every, np.abs(residuals), rival)
+    rival = _settled(rows, every, np.abs(residuals), rival, RIVAL.settling)
     return stronger(found, rival)
 
 
@@ -154,17 +164,21 @@ def _gain(y: Array, predictions: Array) -> float:
     return max(median(y[large] / np.maximum(predictions[large], _TINY)), 0.01)
 
 
-def _found(rows: Array, y: Array, signal: Array, scale: float) -> Array:
+def _found(rows: Array, y: Array, signal: Array, scale: float, starts: int) -> Array:
     """What explains these samples best, from the first start that leads to it or else from the best."""
     weights = np.clip(y, 0.0, 3 * max(float(np.median(y)), _TINY))
     known: list[Array] = []
+    every = np.full(y.size, np.inf)
     best, least = signal, np.inf
-    for _ in range(RIVAL.starts):
+    for _ in range(starts):
         vector = _leading(rows, weights, signal, known)
         squares = abs2(project_block(rows, vector))
         length = np.sqrt(max(float(np.median(y)), _TINY) / max(float(np.median(squares)), _TINY))
-        rival = _settled(rows, y, np.full(y.size, np.inf), _descended(rows, y, length * vector, RIVAL.steps))
+        rival = _descended(rows, y, length * vector, RIVAL.steps)
         misfit = _misfit(rows, y, rival)
+        if misfit < RIVAL.promising * least:
+            rival = _settled(rows, y, every, rival, RIVAL.trying)
+            misfit = _misfit(rows, y, rival)
         if misfit < least:
             best, least = rival, misfit
         if least <= scale:
@@ -196,12 +210,18 @@ def _misfit(rows: Array, y: Array, signal: Array) -> float:
 
 
 def _descended(rows: Array, y: Array, signal: Array, steps: int) -> Array:
-    count = max(int(RIVAL.trimmed * y.size), 1)
-    for _ in range(steps):
+    count, before = max(int(RIVAL.trimmed * y.size), 1), np.inf
+    for number in range(steps):
         s = project_block(rows, signal)
         residuals = abs2(s) - y
         sizes = np.abs(residuals)
-        used = sizes <= np.partition(sizes, count - 1)[count - 1]
+        smaller = np.partition(sizes, count - 1)[:count]
+        if number % RIVAL.look == 0:
+            misfit = float(smaller.sum())
+            if not misfit < RIVAL.stalled * before:
+                break
+            before = misfit
+        used = sizes <= smaller[-1]
         gradient = adjoint_block(rows, np.where(used, residuals, 0.0) * s) / count
         if not np.any(signal) or not np.isfinite(gradient).all():
             break
@@ -210,13 +230,14 @@ def _descended(rows: Array, y: Array, signal: Array, steps: int) -> Array:
     return signal
 
 
-def _settled(rows: Array, y: Array, known: Array, signal: Array) -> Array:
+def _settled(rows: Array, y: Array, known: Array, signal: Array, steps: int) -> Array:
     """The least squares of the samples that a signal is closer to than the answer is, whose residuals have the sizes ``known``.
 
     Population-Newton steps count on many samples per unknown; of few they stop far from the least squares, and then a rival seems
     to explain fewer samples than it does. Gauss-Newton steps take the curvature of the samples themselves.
     """
-    for _ in range(RIVAL.settling):
+    before = np.inf
+    for _ in range(steps):
         s = project_block(rows, signal)
         left = y - abs2(s)
         sizes = np.abs(left)
@@ -225,6 +246,10 @@ def _settled(rows: Array, y: Array, known: Array, signal: Array) -> Array:
             break
         count = max(int(RIVAL.trimmed * own.size), 1)
         used = own[np.argpartition(sizes[own], count - 1)[:count]]
+        misfit = float(sizes[used].sum()) / count
+        if not misfit < before:
+            break
+        before = misfit
         step = _gauss_newton(rows[used], s[used], left[used])
         length, norm = float(np.linalg.norm(step)), float(np.linalg.norm(signal))
         if not 0 < length < np.inf:
@@ -246,10 +271,11 @@ def _gauss_newton(rows: Array, s: Array, left: Array) -> Array:
 
     gradient = backward(left)
     step, direction, energy = np.zeros_like(gradient), gradient, float(np.vdot(gradient, gradient).real)
+    little = RIVAL.inexact**2 * energy
     for _ in range(RIVAL.products):
         image = forward(direction)
         curvature = float(image @ image)
-        if not curvature > 0 or not energy > 0:
+        if not curvature > 0 or not energy > little:
             break
         step = step + energy / curvature * direction
         left = left - energy / curvature * image

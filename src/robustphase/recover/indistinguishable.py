@@ -1,0 +1,133 @@
+r"""How far a signal can be that nobody could tell from the answer: no certificate promises less.
+
+A sample of the signal x has the row a and, given it, noise around :math:`|a^H x|^2`. Two signals share the law of the rows, so
+their laws are
+
+.. math:: \mathrm{TV}(x, x') = \mathbb{E}_a\, \tau\big(\big||a^H x|^2 - |a^H x'|^2\big|\big), \qquad
+          \tau(d) = \sup_c P(c < z \le c + d)
+
+apart: noise with one peak, shifted by d, loses as much as an interval of that length holds at most. Whoever rewrites a share ε of
+the samples takes ε from the law of the truth. Of what comes instead, a part is recognised and flagged, and a share h is kept. If
+samples of x and of x' can end as the same data, ε was taken from either law and h was added to it, so the two are ε + h apart at
+most. Without a flag these are the 2ε of Huber's and of the minimax theory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import stdtr
+
+from robustphase.constants import budget, numeric
+from robustphase.likelihood.noise_model import NoiseModel
+from robustphase.population.plane import rows_in_plane
+from robustphase.rows.passes import abs2
+from robustphase.rows.source import Array
+
+
+@dataclass(frozen=True)
+class IndistinguishableOptions:
+    """Constants of the search for signals that cannot be told apart."""
+
+    points: int = budget(1024, "rows over which means are taken")
+    directions: int = budget(7, "directions from the answer in which signals are sought, from longer to shorter ones")
+    halvings: int = budget(12, "halvings of the range in which the logarithm of a distance lies")
+    shifts: int = budget(64, "shifts at which the variation of the noise is tabulated")
+    nearest: float = numeric(1e-9, "relative distances below it are roundings")
+
+
+INDISTINGUISHABLE = IndistinguishableOptions()
+_TINY = float(np.finfo(np.float64).tiny)
+#: Largest distance looked at, over the norm.
+_FARTHEST = 2.0
+#: Shifts of the table, in scales of the noise.
+_SHIFTS = np.concatenate(([0.0], np.geomspace(0.02, 200.0, INDISTINGUISHABLE.shifts)))
+
+
+def indistinguishable_distances(
+    noise: NoiseModel,
+    energies: Array,
+    variations: Array,
+    least: Array,
+    *,
+    is_complex: bool = False,
+    unknown_mean: bool = False,
+) -> Array:
+    """Largest distances, over the norms, of signals whose laws are no farther than this from those of the answers, shape (k,).
+
+    Infinite where signals at a right angle are among them: then the answer may be anything.
+
+    Parameters
+    ----------
+    noise : NoiseModel
+        Laws of the noise.
+    energies : ndarray of shape (k,)
+        Squared norms of the answers.
+    variations : ndarray of shape (k,)
+        Total variations that contamination bridges, ε + h.
+    least : ndarray of shape (k,)
+        Smaller distances are not asked for: the larger of the two is returned.
+    is_complex : bool, default=False
+        Whether the signals are complex.
+    unknown_mean : bool, default=False
+        Whether the signals may have different backgrounds.
+    """
+    # Halves of a Student law share the best interval in proportion to their scales, so it holds the same part of both.
+    tables = 2 * stdtr(noise.degrees[:, np.newaxis], _SHIFTS / (1 + noise.skews[:, np.newaxis])) - 1
+    units = energies / np.maximum(noise.scales, np.maximum(INDISTINGUISHABLE.nearest * energies, _TINY))
+    return np.array(
+        [
+            _distance(partial(_apart, _Laws(unit, table, is_complex, unknown_mean)), variation, shortest)
+            for unit, table, variation, shortest in zip(units, tables, variations, least, strict=True)
+        ]
+    )
+
+
+class _Laws(NamedTuple):
+    """Energy of the answer over the scale of the noise, the variation of the noise at the shifts of the table, and the model."""
+
+    unit: float
+    table: Array
+    is_complex: bool
+    unknown_mean: bool
+
+
+def _apart(laws: _Laws, first: Array, second: Array) -> Array:
+    """Total variation between the answer, of norm one, and signals with these components along and across it, shape (k,)."""
+    along, beside = rows_in_plane(INDISTINGUISHABLE.points, laws.is_complex)
+    moved = abs2(np.multiply.outer(along, first) + np.multiply.outer(beside, second))
+    differences = laws.unit * (moved - abs2(along)[:, np.newaxis])
+    away = np.interp(np.abs(differences), _SHIFTS, laws.table).mean(axis=0)
+    if laws.unknown_mean:
+        # The median is about the background that hides most.
+        centred = differences - np.median(differences, axis=0)
+        away = np.minimum(away, np.interp(np.abs(centred), _SHIFTS, laws.table).mean(axis=0))
+    return np.asarray(away)
+
+
+def _distance(apart: Callable[[Array, Array], Array], variation: float, least: float) -> float:
+    """The largest distance from (1, 0) at which signals are no farther apart than this, or the least one."""
+    angles = np.linspace(0.0, np.pi, INDISTINGUISHABLE.directions)
+    cosines, sines = np.cos(angles), np.sin(angles)
+    # Up to signals at a right angle, beyond which the other sign is nearer.
+    right = cosines < 0
+    farthest = np.where(right, -1 / np.where(right, cosines, -1.0), _FARTHEST)
+    nearest = max(least, INDISTINGUISHABLE.nearest)
+
+    def bridged(distances: Array) -> Array:
+        return np.asarray(apart(1 + distances * cosines, distances * sines) <= variation)
+
+    if not least < _FARTHEST or not bridged(np.minimum(nearest, farthest)).any():
+        return least
+    if bridged(farthest).any():
+        return np.inf
+    low, high = np.log(np.minimum(nearest, farthest)), np.log(farthest)
+    for _ in range(INDISTINGUISHABLE.halvings):
+        middle = (low + high) / 2
+        near = bridged(np.exp(middle))
+        low, high = np.where(near, middle, low), np.where(near, high, middle)
+    return float(np.exp(high).max())
