@@ -18,6 +18,7 @@ from robustphase.estimator.history import Clock, Iteration, Note, step_record
 from robustphase.likelihood import initial_model
 from robustphase.means import MeanResult
 from robustphase.recover import Recovery
+from robustphase.recover.model.residuals import located
 from robustphase.rows import MemoryRows, project, rows_at
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
@@ -82,8 +83,7 @@ def _batches(samples: Samples, settings: Settings) -> tuple[list[slice], Iterato
 def as_descended(samples: Samples, signal: Array, weights: Array, level: float) -> Recovery:
     """The outcome of a descent without a likelihood fit, in the words of the engine."""
     residuals = samples.responses - abs2(project(samples.source, signal))
-    centre = float(np.median(residuals))
-    scale = np.array([np.median(np.abs(residuals - centre))])
+    centre, scale = located(residuals)
     weights = np.where(samples.dropped, 0.0, weights)[:, np.newaxis]
     levels = np.array([level])
     return Recovery(
@@ -92,7 +92,7 @@ def as_descended(samples: Samples, signal: Array, weights: Array, level: float) 
         backgrounds=np.array([centre]),
         weights=weights,
         contaminations=levels,
-        noise=initial_model(scale, levels),
+        noise=initial_model(np.array([scale]), levels),
         converged=np.ones(1, bool),
         covariate_weights=(~samples.dropped[:, np.newaxis]).astype(np.float64),
         residual_weights=weights,
