@@ -28,6 +28,10 @@ ENGINE: Rooms = (
     "!recover/drift.py",
     "!recover/indistinguishable.py",
     "!recover/model",
+    # What an answer is heard again for.
+    "recover/model/power.py",
+    "recover/model/limits.py",
+    "recover/model/residuals.py",
 )
 _ESTIMATOR: Rooms = (
     "estimator",

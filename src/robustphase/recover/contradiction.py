@@ -9,6 +9,10 @@ of fits in which no sample pulls more than a typical one (:mod:`robustphase.reco
 samples held back as well. They are looked at across the signal alone: bounded pulls of skewed noise are not zero in the mean,
 and shorten or lengthen a signal, but turn it nowhere.
 
+Attacks on the length leave no such trace: rows of all directions have a part in them, and the fit has given its length and its
+background to balance them. But clean samples and bad ones do so at different predictions, so residuals then follow a curve
+along the predictions that neither explains (:mod:`robustphase.recover.model.power`).
+
 How large chance makes such a gradient follows from the residuals themselves. The answer was fitted, which takes away from
 :math:`h w s` what it has in common with :math:`\psi s`: with κ the ratio of their mean slopes, the gradient is the sum of
 :math:`u_j a_j`, :math:`u_j = h w s - \kappa\, \psi s`, over independent samples, of energy
@@ -39,6 +43,9 @@ from robustphase.likelihood import e_step
 from robustphase.likelihood.noise_model import NOISE
 from robustphase.problem import Problem, kept, real_unknowns
 from robustphase.recover.held_noise import HELD, Fitted, bounded_influence, shortest_half, strength_factors
+from robustphase.recover.model.limits import CHECKS
+from robustphase.recover.model.power import is_another_power, power_of
+from robustphase.recover.model.residuals import located
 from robustphase.rows import OperatorRows, RowSource, adjoint
 from robustphase.rows.passes import abs2, adjoint_block
 from robustphase.rows.source import Array, Parts
@@ -125,6 +132,16 @@ def contradictions(problem: Problem, fit: LikelihoodFit, weights: Array) -> Cont
         Weights of the samples: those that are not kept have contradicted their answer already.
     """
     seen = asked_of(problem, fit, weights)
+    bends = [
+        bend(y[keep], abs2(s[keep]), float(level))
+        for y, s, keep, level in zip(
+            problem.responses.T,
+            fit.projections.T,
+            kept(weights).T,
+            np.broadcast_to(problem.levels, fit.converged.shape),
+            strict=True,
+        )
+    ]
     material = (seen.moves > CONTRADICTION.material * problem.levels) & (
         seen.moves * seen.units > CONTRADICTION.negligible
     )
@@ -132,10 +149,27 @@ def contradictions(problem: Problem, fit: LikelihoodFit, weights: Array) -> Cont
     turns = np.where(seen.prices < CONTRADICTION.dear, found[len(ASKED) :], 0.0)
     clearest = np.arange(len(turns))[:, np.newaxis] == turns.argmax(axis=0)
     return Contradictions(
-        found[: len(ASKED)].max(axis=0) / _most_by_chance(unknowns),
+        np.maximum(found[: len(ASKED)].max(axis=0) / _most_by_chance(unknowns), bends),
         # These are looked at across the signal.
         clearest & (turns > _most_by_chance(max(unknowns - 1, 1))),
     )
+
+
+def bend(responses: Array, predictions: Array, level: float) -> float:
+    """Evidence that kept responses follow another curve along the predictions than a line, over what is no chance any more.
+
+    Zero for a curve so close to a line that it does no harm.
+
+    Parameters
+    ----------
+    responses, predictions : ndarray of shape (m,)
+        Of the samples that are kept.
+    level : float
+        Share of the samples that may be bad.
+    """
+    order = np.argsort(predictions)
+    power, evidence = power_of(predictions[order], responses[order], located(responses - predictions).scale, level)
+    return evidence / (CONTRADICTION.slack * CHECKS.hint) if is_another_power(power) else 0.0
 
 
 def _most_by_chance(unknowns: int) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from robustphase.recover.model.figure_options import FIGURES
+from robustphase.recover.model.limits import CHECKS
 from robustphase.recover.model.residuals import NORMAL_MAD
 from robustphase.rows.source import Array
 
@@ -48,6 +49,11 @@ def power_of(
     misfits = _misfits(curves, x + centres, errors)
     best = int(np.argmin(misfits))
     return float(POWERS[best]), float(misfits[-1] - misfits[best])
+
+
+def is_another_power(power: float) -> bool:
+    """Whether an exponent is another one than 1, not only by rounding."""
+    return not CHECKS.low_power <= power <= CHECKS.high_power
 
 
 def _misfits(curves: Array, y: Array, errors: Array) -> Array:

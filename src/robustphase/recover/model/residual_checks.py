@@ -7,6 +7,7 @@ import math
 from robustphase.recover.model.figure_options import RIVAL_AUTO
 from robustphase.recover.model.figures import Figures
 from robustphase.recover.model.limits import CHECKS, scale_by_chance, scale_ratio_by_chance
+from robustphase.recover.model.power import is_another_power
 from robustphase.recover.model.verdict import Check, Told
 
 
@@ -18,7 +19,9 @@ def power_check(figures: Figures, stated: float | str) -> Check:
     signs = [min(max(sign, 0.0), CHECKS.deviations) ** 2 for sign in (figures.follow, _more_flags(figures, stated))]
     clear = CHECKS.deviations**2
     together = evidence + sum(signs) > CHECKS.turn_hint**2 + 2 * clear
-    severe = _off(figures.power) and (evidence > (CHECKS.hint if clear in signs else CHECKS.evidence) or together)
+    severe = is_another_power(figures.power) and (
+        evidence > (CHECKS.hint if clear in signs else CHECKS.evidence) or together
+    )
     if not severe and _flags_follow(figures, stated):
         return Check(
             "power of the responses",
@@ -45,11 +48,6 @@ def power_check(figures: Figures, stated: float | str) -> Check:
         )
     limit = CHECKS.low_power if figures.power < 1 else CHECKS.high_power
     return Check("power of the responses", figures.power, limit, bool(failed), bool(severe), cause, remedy)
-
-
-def _off(power: float) -> bool:
-    """Whether an exponent is another one than 1, not only by rounding."""
-    return not CHECKS.low_power <= power <= CHECKS.high_power
 
 
 def _more_flags(figures: Figures, stated: float | str) -> float:
@@ -186,7 +184,7 @@ def evenness_check(figures: Figures, told: Told) -> Check:
     grows = grows_with_signal(figures) or (matters and figures.uneven > 1)
     # The roughest samples are flagged first, and their share is missing here. Where the noise model has learnt how the noise
     # grows, and nothing tells of another curve, chance is allowed for.
-    curved = figures.power_evidence > CHECKS.turn_hint**2 and _off(figures.power)
+    curved = figures.power_evidence > CHECKS.turn_hint**2 and is_another_power(figures.power)
     chance = 0.0 if math.isnan(figures.efficient) or curved else CHECKS.turn_hint
     rough = figures.rough > CHECKS.rough * (1 - figures.flagged) * scale_by_chance(figures.checked, chance)
     # As many as may be bad need not have been clean.
