@@ -75,7 +75,8 @@ def test_nothing_hides_without_noise_and_everything_beyond_breakdown():
     assert hidden(0.5, 0.2, least=np.inf) == np.inf
 
 
-def test_certificates_cover_an_attack_that_leaves_nothing_to_flag():
+@pytest.mark.parametrize("polish", [True, False])
+def test_certificates_cover_an_attack_that_leaves_nothing_to_flag(polish):
     """A fifth of the samples speak for a second signal near the first, and none of them sticks out."""
     for seed in (900, 901):
         world = make_world(
@@ -83,7 +84,7 @@ def test_certificates_cover_an_attack_that_leaves_nothing_to_flag():
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # A warning would be as good.
-            model = RobustPhaseRetrieval(contamination=0.2).fit(world.A, world.y)
+            model = RobustPhaseRetrieval(contamination=0.2, polish=polish).fit(world.A, world.y)
         reached = distance(model.signal_, world.truth, relative=True)
         assert reached > 0.25, f"seed {seed}: the attack no longer hurts, so this shows nothing"
         assert model.certificate_ > reached, f"seed {seed}"

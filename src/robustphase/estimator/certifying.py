@@ -81,11 +81,11 @@ def with_certificates(samples: Samples, found: Recovery, settings: Settings, clo
 def _promised(radii: Array, found: Recovery, levels: Array, settings: Settings) -> Array:
     """Radii of certificates (p,), at least the distance within which contamination hides signals from everybody.
 
-    Samples that a likelihood fit takes for bad are counted as found; the others, up to the level, are kept and hide. What a
-    robust mean trims it does not take for bad.
+    Samples that a likelihood fit takes for bad are counted as found; the others, up to the level, are kept and hide. What
+    robust means and least trimmed squares leave out they do not take for bad.
     """
     noise = initial_model(found.noise.scales, levels) if isinstance(found.noise, CurvedNoise) else found.noise
-    flagged = 1 - kept(found.weights).mean(axis=0) if len(found.predictions) else 0.0
+    flagged = 1 - kept(found.weights).mean(axis=0) if settings.polish else 0.0
     hidden = np.maximum(levels - flagged, 0.0)
     promised = indistinguishable_distances(
         noise,

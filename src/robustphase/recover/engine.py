@@ -37,6 +37,7 @@ from robustphase.recover.contradiction import contradictions
 from robustphase.recover.held_noise import Fitted, fit_bounded
 from robustphase.recover.law.answers import Detector
 from robustphase.recover.law.under_law import under_law, with_censored, without_censored
+from robustphase.recover.model.residuals import located
 from robustphase.recover.pilot import pilot_samples, recover_all
 from robustphase.recover.recovery import History, Recovery, Run, is_majority, rows_as_groups, said_by, with_groups_known
 from robustphase.recover.sample_rule import Suspects, sample_rule
@@ -420,13 +421,16 @@ def _as_selected(problem: Problem, winners: list[Selected], initial: list[Array]
     irls, ratio = compare(residuals, floored.density, scales, floored.levels)
     clean = 1 - floored.levels / ratio
     weights = np.clip(clean * problem.weights, 0.0, 1.0)
+    # Scales of the selection are those of the best residuals; no one has found that the others are not noise.
+    used = np.broadcast_to(problem.weights > 0, residuals.shape)
+    spreads = [located(column[seen]).scale for column, seen in zip(residuals.T, used.T, strict=True)]
     return Recovery(
         signals=np.sqrt(units) * signals,
         initial_signals=np.sqrt(units) * np.hstack(initial),
         backgrounds=units * backgrounds,
         weights=weights,
         contaminations=1 - kept(weights).mean(axis=0),
-        noise=initial_model(units * scales, problem.levels),
+        noise=initial_model(units * np.maximum(scales, spreads), problem.levels),
         converged=np.ones(units.size, bool),
         covariate_weights=np.broadcast_to(problem.weights, weights.shape),
         residual_weights=irls * problem.weights,
