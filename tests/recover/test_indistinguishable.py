@@ -88,3 +88,16 @@ def test_certificates_cover_an_attack_that_leaves_nothing_to_flag(polish):
         reached = distance(model.signal_, world.truth, relative=True)
         assert reached > 0.25, f"seed {seed}: the attack no longer hurts, so this shows nothing"
         assert model.certificate_ > reached, f"seed {seed}"
+
+
+def test_certificates_of_a_stream_cover_it_too():
+    world = make_world(50, 7500, contamination=0.2, attack=KNOWN[0].adversary, noise="gaussian", noise_std=0.5, seed=3)
+    model = RobustPhaseRetrieval(contamination=0.2)
+    for batch in range(3):
+        rows = slice(2500 * batch, 2500 * (batch + 1))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # A warning would be as good.
+            model.partial_fit(world.A[rows], world.y[rows])
+        reached = distance(model.signal_, world.truth, relative=True)
+        assert reached > 0.25, f"batch {batch}: the attack no longer hurts, so this shows nothing"
+        assert model.certificate_ > reached, f"batch {batch}"

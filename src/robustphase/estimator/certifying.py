@@ -6,7 +6,7 @@ import numpy as np
 
 from robustphase.estimator.fitted import Fitted, Settings, as_columns, unread
 from robustphase.estimator.history import Clock, Note, certificate_record
-from robustphase.likelihood import initial_model
+from robustphase.likelihood import NoiseModel, initial_model
 from robustphase.likelihood.laws import CurvedNoise
 from robustphase.means.estimate import confident_level
 from robustphase.problem import PROBLEM, kept
@@ -74,25 +74,39 @@ def with_certificates(samples: Samples, found: Recovery, settings: Settings, clo
     note(certificate_record(certificates, clock))
     # Only the likelihood fit can leave the ball; a descent ends where robust gradients lead it.
     signals = certificates.signals if settings.polish else found.signals
-    radii = _promised(certificates.radii, found, _assumed(levels, settings), settings)
+    # Samples that a likelihood fit takes for bad are counted as found. What robust means and least trimmed squares leave out
+    # they do not take for bad.
+    flagged = 1 - kept(found.weights).mean(axis=0) if settings.polish else np.zeros(p)
+    radii = promised(certificates.radii, found.signals, found.noise, (levels, flagged), settings)
     return Fitted(found, signals, radii, levels, means, found.converged)
 
 
-def _promised(radii: Array, found: Recovery, levels: Array, settings: Settings) -> Array:
+def promised(
+    radii: Array, signals: Array, noise: NoiseModel | CurvedNoise, shares: tuple[Array, Array], settings: Settings
+) -> Array:
     """Radii of certificates (p,), at least the distance within which contamination hides signals from everybody.
 
-    Samples that a likelihood fit takes for bad are counted as found; the others, up to the level, are kept and hide. What
-    robust means and least trimmed squares leave out they do not take for bad.
+    Parameters
+    ----------
+    radii : ndarray of shape (p,)
+        What robust gradients vouch for.
+    signals : ndarray of shape (n, p)
+        The answers.
+    noise : NoiseModel or CurvedNoise
+        Their noise.
+    shares : tuple of ndarray of shape (p,)
+        Shares of the samples that were said or found to be bad, and that were found: those between the two are kept, and hide.
+    settings : Settings
+        How they were fitted.
     """
-    noise = initial_model(found.noise.scales, levels) if isinstance(found.noise, CurvedNoise) else found.noise
-    flagged = 1 - kept(found.weights).mean(axis=0) if settings.polish else 0.0
-    hidden = np.maximum(levels - flagged, 0.0)
-    promised = indistinguishable_distances(
-        noise,
-        np.linalg.norm(found.signals, axis=0) ** 2,
-        levels + hidden,
+    levels, flagged = _assumed(shares[0], settings), shares[1]
+    curved = isinstance(noise, CurvedNoise)
+    distances = indistinguishable_distances(
+        initial_model(noise.scales, levels) if isinstance(noise, CurvedNoise) else noise,
+        np.linalg.norm(signals, axis=0) ** 2,
+        levels + np.maximum(levels - flagged, 0.0),
         np.where(np.isnan(radii), np.inf, radii),
-        is_complex=np.iscomplexobj(found.signals),
-        unknown_mean=settings.unknown_mean or noise is not found.noise,
+        is_complex=np.iscomplexobj(signals),
+        unknown_mean=settings.unknown_mean or curved,
     )
-    return np.where(np.isnan(radii), radii, promised)
+    return np.where(np.isnan(radii), radii, distances)

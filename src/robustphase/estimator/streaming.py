@@ -14,13 +14,14 @@ import numpy as np
 
 from robustphase.descend.candidate_steps import advance, at_rest, evaluate, placed
 from robustphase.descend.robust_gradient import robust_descent
-from robustphase.estimator.certifying import certified, noise_means
+from robustphase.estimator.certifying import certified, noise_means, promised
 from robustphase.estimator.fitted import Settings
 from robustphase.estimator.history import Clock, Iteration, certificate_record, step_record
 from robustphase.initialise.standardise import Standardised
 from robustphase.initialise.start import screened_problem
-from robustphase.likelihood import compare
+from robustphase.likelihood import compare, initial_model
 from robustphase.likelihood.comparison import comparison_floor
+from robustphase.recover.model.residuals import located
 from robustphase.rows.source import Array
 from robustphase.validation import Samples
 
@@ -74,14 +75,18 @@ def averaged_step(stream: Stream, samples: Samples, level: float, settings: Sett
     gain = 1.0 / stream.batches
     asked = batch_step(samples, stream.signal, stream.centre, level, settings.seed)
     signal = stream.signal + gain * (asked.signal - stream.signal)
-    certificates, means = certified(samples, signal[:, np.newaxis], asked.weights, np.array([level]), settings)
+    levels = np.array([level])
+    certificates, means = certified(samples, signal[:, np.newaxis], asked.weights, levels, settings)
+    # Nobody has found which samples of a batch are bad, so all that may be hide.
+    noise = initial_model(np.array([asked.scale]), levels)
+    radii = promised(certificates.radii, signal[:, np.newaxis], noise, (levels, np.zeros(1)), settings)
     return StreamStep(
         certificates.signals[:, 0],
         stream.centre + gain * (asked.centre - stream.centre),
         stream.noise_mean + gain * (float(means[0]) - stream.noise_mean),
         asked.weights[:, 0],
         asked.covariate_weights[:, 0],
-        float(certificates.radii[0]),
+        float(radii[0]),
         certificate_record(certificates, clock)._replace(stage="descent"),
     )
 
@@ -102,10 +107,11 @@ def published_step(stream: Stream, samples: Samples, level: float, settings: Set
 
 
 class BatchStep(NamedTuple):
-    """Where a batch would move the signal, where its residuals are centred, weights of its samples and of its rows (m, 1)."""
+    """Where a batch would move the signal, centre and scale of its residuals, weights of its samples and of its rows (m, 1)."""
 
     signal: Array
     centre: float
+    scale: float
     weights: Array
     covariate_weights: Array
 
@@ -124,4 +130,7 @@ def batch_step(samples: Samples, signal: Array, centre: float, contamination: fl
     seen = evaluate(problem, there.signals, there.backgrounds)
     _, ratio = compare(seen.residuals, problem.density, seen.scales, problem.levels)
     weights = np.clip((1 - problem.levels / ratio) * problem.weights, 0.0, 1.0)
-    return BatchStep(np.sqrt(unit) * there.signals[:, 0], float(there.backgrounds[0]) * unit, weights, problem.weights)
+    scale = located(seen.residuals[:, 0][problem.weights[:, 0] > 0]).scale
+    return BatchStep(
+        np.sqrt(unit) * there.signals[:, 0], float(there.backgrounds[0]) * unit, scale * unit, weights, problem.weights
+    )
