@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from robustphase.recover.model.design import First
+from robustphase.recover.model.directions import column_lengths
 from robustphase.recover.model.samples import Part
 from robustphase.rows.passes import abs2, adjoint_block
 from robustphase.rows.source import Array
@@ -26,7 +27,7 @@ def changes(part: Part, residuals: Array, first: First, units: Array) -> tuple[A
     if part.single is None or first.lengths is None:
         return np.zeros((2, p)), np.zeros((2, p))
     signs = np.where(part.positions < part.positions[part.along[len(residuals) // 2]], 1.0, -1.0)[:, np.newaxis]
-    norms = np.maximum(np.linalg.norm(fit.signals, axis=0), _TINY)
+    norms = np.maximum(column_lengths(fit.signals), _TINY)
     used = residuals != 0
     coefficients = np.where(used, (signs * residuals / norms) * projections, 0.0)
     # Rows that are not used may be too long for a number.

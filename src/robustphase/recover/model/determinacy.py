@@ -6,6 +6,7 @@ eigenvalue of the mean of ``|a·x|² a aᵀ`` over k rows per unknown is ``(1 �
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,10 +54,11 @@ def variety(rows: Array, chosen: Array, rng: np.random.Generator) -> float:
     count = min(DETERMINACY.compared, len(chosen))
     if count < DETERMINACY.fewest:
         return np.inf
-    some = rows[chosen[rng.choice(len(chosen), count, replace=False, shuffle=False)]]
+    some = np.take(rows, chosen[rng.choice(len(chosen), count, replace=False, shuffle=False)], axis=0)
     kernel = abs2(some @ some.conj().T).astype(np.float64)
-    own = float(np.trace(kernel)) / count
-    np.fill_diagonal(kernel, 0.0)
+    diagonal = np.einsum("ii->i", kernel)
+    own = float(diagonal.sum()) / count
+    diagonal[:] = 0.0
     # The part that all responses have in common is one number. What is left without the means of rows and columns has a sum of
     # squares that their sums tell (Székely and Rizzo, 2014).
     sums = kernel.sum(axis=0)
@@ -96,19 +98,17 @@ def least_curvature(rows: Array, projections: Array, signal: Array, rng: np.rand
     wanted = max(DETERMINACY.curvature_rows * unknowns, DETERMINACY.curvature_fewest) * len(projections) // count
     if wanted < len(projections):
         # Spread over all of them, in whatever order they are.
-        some = np.linspace(0, len(projections) - 1, wanted).astype(int)
-        rows, projections = rows[some], projections[some]
+        some = (np.arange(wanted) * ((len(projections) - 1) / (wanted - 1))).astype(int)
+        some[-1] = len(projections) - 1
+        rows, projections = np.take(rows, some, axis=0), projections[some]
         count = int(np.count_nonzero(projections))
     tangents = _tangents(rows, projections, is_complex)
     if unknowns <= DETERMINACY.curvature_exact:
         moment = tangents.T @ tangents / count
         if not np.isfinite(moment).all():
             return np.nan
-        # One eigenvalue, from LAPACK itself: what stands around it takes longer than it does. Products of single precision tell
-        # no more than it holds.
-        number = 1 + min(int(is_complex), unknowns - 1)
-        solve = ssyevr if moment.dtype == np.float32 else dsyevr
-        least = float(solve(moment, compute_v=0, range="I", il=number, iu=number)[0][0])
+        # Products of single precision tell no more than it holds.
+        least = _least_eigenvalue(moment, 1 + min(int(is_complex), unknowns - 1))
     else:
         depth = int(np.ceil(DETERMINACY.curvature_depth * np.sqrt(unknowns / count)))
         free = np.conj(1j * signal).astype(np.complex128).view(np.float64) if is_complex else None
@@ -138,17 +138,25 @@ def _least_ritz_value(tangents: Array, free: Array | None, depth: int, rng: np.r
         # Twice, since what is left may be much shorter than what was taken away.
         for _ in range(2):
             vector = vector - (earlier @ vector) @ earlier
-        length = float(np.sqrt(vector @ vector))
+        length = math.sqrt(float(vector @ vector))
         if not length > 1e-9:
             break
-        basis[given + made] = vector / length
-        vector = np.dot(np.dot(tangents, basis[given + made].astype(tangents.dtype)), tangents).astype(np.float64)
-        images[made] = vector
+        basis[given + made] = vector = vector / length
+        images[made] = vector = np.dot(np.dot(tangents, vector.astype(tangents.dtype)), tangents).astype(np.float64)
         made += 1
     if not made or not np.isfinite(images[made - 1]).all():
         return np.nan
     small = basis[given : given + made] @ images[:made].T
-    return float(np.linalg.eigvalsh((small + small.T) / 2)[0])
+    return _least_eigenvalue((small + small.T) / 2, 1)
+
+
+def _least_eigenvalue(matrix: Array, number: int) -> float:
+    """The eigenvalue of this number, from one on, of a symmetric matrix.
+
+    One eigenvalue, from LAPACK itself: what stands around it takes longer than it does.
+    """
+    solve = ssyevr if matrix.dtype == np.float32 else dsyevr
+    return float(solve(matrix, compute_v=0, range="I", il=number, iu=number)[0][0])
 
 
 def random_directions(n: int, count: int, dtype: Any, rng: np.random.Generator) -> Array:

@@ -38,10 +38,10 @@ def strongest_directions(part: Part, clipped: Array, guesses: Array, depth: int)
         if step + 1 == depth:
             break
         left = image - vectors * diagonal[step] - before
-        lengths = _lengths(left)
-        beside[step] = np.where(lengths > 1e-9 * _lengths(image), lengths, 0.0)
+        lengths = column_lengths(left)
+        beside[step] = np.where(lengths > 1e-9 * column_lengths(image), lengths, 0.0)
         before = vectors * beside[step]
-        vectors = left * np.where(beside[step] > 0, 1 / np.maximum(lengths, _TINY), 0.0)
+        vectors = left * ((beside[step] > 0) / np.maximum(lengths, _TINY))
     strongest = np.array([_strongest(own, next_to) for own, next_to in zip(diagonal.T, beside[:-1].T, strict=True)])
     # The basis is across the signals already.
     found: Array = basis[0] * strongest[:, 0]
@@ -117,11 +117,11 @@ def across(vectors: Array, signals: Array) -> Array:
 
 
 def _normalised(vectors: Array) -> Array:
-    normalised: Array = vectors / np.maximum(_lengths(vectors), _TINY)
+    normalised: Array = vectors / np.maximum(column_lengths(vectors), _TINY)
     return normalised
 
 
-def _lengths(vectors: Array) -> Array:
+def column_lengths(vectors: Array) -> Array:
     """Lengths of columns; NumPy's own norms take several times as long for short ones."""
     lengths: Array = np.sqrt(np.vecdot(vectors.T, vectors.T).real)
     return lengths

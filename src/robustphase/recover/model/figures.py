@@ -21,6 +21,7 @@ from robustphase.recover.model.power import power_of
 from robustphase.recover.model.residuals import (
     clip,
     correlation,
+    correlations,
     crowded_counts,
     crowded_share,
     followed,
@@ -177,7 +178,7 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
     fit = part.fit
     n, p = fit.signals.shape
     usable, keep, first_half = part.read, part.keep, part.first_half
-    halves = np.where(first_half[:, np.newaxis], 1.0, 0.0)
+    halves = first_half[:, np.newaxis].astype(np.float64)
     depth = FIGURES.depth if part.single is not None else FIGURES.passes if p <= FIGURES.swept_signals else 0
     starts = random_directions(n, 2, fit.signals.dtype, rng)
     first = first_pass(part, keep, halves, starts[:, :1], rng)
@@ -191,7 +192,8 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
         if first.lengths is None
         else design_of(first, fit.source.dtype.kind != "c", mostly(keep)[:, 0], usable[:, 0], n)
     )
-    energies = np.sum(abs2(fit.signals), axis=0)
+    powers = abs2(fit.signals).sum(axis=0)
+    energies = powers
     sizes = np.full(p, 1.0 if design is None or not design.scale > 0 else design.scale)
     if design is None:
         # Rows of an operator have any size, and only their responses tell it.
@@ -212,15 +214,13 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
     evidence = dependence(clipped, keep, first_half, squares) if depth else np.zeros((2, p))
     unknowns = n * (2 if np.iscomplexobj(fit.signals) else 1)
     good = (fit.covariate_weights >= 0.5) & usable
-    turns, linear = changes(
-        part, clipped, first, scales / np.maximum(np.sum(abs2(fit.signals), axis=0) * sizes**2, _TINY)
-    )
+    turns, linear = changes(part, clipped, first, scales / np.maximum(powers * sizes**2, _TINY))
     loose = _loose(design)
     entries = [_entry(part, j, first.projections[:, j], good[:, j], scales[j]) if loose else 0.0 for j in range(p)]
     figures = []
     for j in range(p):
         used, k, y = usable[:, j], keep[:, j], fit.responses[:, j]
-        g = good[:, j] if good[:, j].sum() > 0.5 * used.sum() else used
+        g = good[:, j] if np.count_nonzero(good[:, j]) > 0.5 * np.count_nonzero(used) else used
         told_ahead, told = ordered(held_out[:, j]), ordered(y)
         by_ahead = in_order(told_ahead, k)
         power, power_evidence = power_of(
@@ -247,7 +247,8 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
             rival = _rival(part, j, residuals[:, j], predictions[:, j], good[:, j], k, scales[j])
         along = part.along[k[part.along]]
         r, at = clipped[along, j], part.positions[along]
-        next_to = np.flatnonzero(np.diff(at) == 1)
+        next_to = at[1:] == at[:-1] + 1
+        drift, gain = correlations(r, at, predictions[along, j] * (at - at.sum() / max(at.size, 1)))
         figures.append(
             Figures(
                 samples=int(part.usable[j]),
@@ -272,9 +273,9 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
                 slope=slope,
                 slope_error=slope_error,
                 background=float(fit.centres[j] + scales[j] * means[j]),
-                neighbours=correlation(r[next_to], r[next_to + 1]),
-                drift=correlation(r, at),
-                gain=correlation(r, predictions[along, j] * (at - at.mean()) if at.size else at),
+                neighbours=correlation(r[:-1][next_to], r[1:][next_to]),
+                drift=drift,
+                gain=gain,
                 turn=float(turns[0, j]),
                 turn_evidence=float(turns[1, j]),
                 rival=rival.share,
@@ -318,7 +319,10 @@ def _rival(part: Part, j: int, residuals: Array, predictions: Array, good: Array
     # Another gain is seen without the rows.
     rows = part.single if wanted >= 1 or used.all() else part.single[used]
     signal = part.fit.signals[:, j]
-    return find_rival(rows, residuals[used], predictions[used], flagged, signal, float(scale), wanted=wanted)
+    least = float(part.fit.expected[j])
+    return find_rival(
+        rows, residuals[used], predictions[used], flagged, signal, float(scale), wanted=wanted, least=least
+    )
 
 
 def _loose(design: Design | None) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 
 from robustphase.population import inverse_curvature
 from robustphase.recover.model.design import First
+from robustphase.recover.model.directions import column_lengths
 from robustphase.recover.model.samples import Part
 from robustphase.rows.passes import abs2, in_slices, project_block
 from robustphase.rows.source import Array, Parts
@@ -30,17 +31,17 @@ def without_half(part: Part, first: First, sizes: Array) -> Array:
     solve = inverse_curvature(fit.signals, noise_mean=noise_mean, real_rows=real_rows)
     moves = solve(difference / sizes).astype(fit.signals.dtype, copy=False)
     # No move is longer than the signal itself.
-    norms, lengths = np.linalg.norm(fit.signals, axis=0), np.linalg.norm(moves, axis=0)
+    norms, lengths = column_lengths(fit.signals), column_lengths(moves)
     moves = moves * np.minimum(norms / np.maximum(lengths, _TINY), 1.0)
-    return np.hstack((fit.signals + moves, fit.signals - moves))
+    return np.concatenate((fit.signals + moves, fit.signals - moves), axis=1)
 
 
 def last_pass(part: Part, signals: Array, directions: Array) -> tuple[Array, Array]:
     """``|A V|²`` of signals and of directions."""
-    both, count = np.hstack((signals, directions)), signals.shape[1]
+    both, count = np.concatenate((signals, directions), axis=1), signals.shape[1]
     if part.single is not None:
         # Single precision holds no signals of extreme length.
-        norms = np.maximum(np.linalg.norm(both, axis=0), _TINY)
+        norms = np.maximum(column_lengths(both), _TINY)
         squares = abs2(project_block(part.single, both / norms)) * norms**2
         return squares[:, :count], squares[:, count:]
 

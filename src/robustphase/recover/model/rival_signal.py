@@ -16,13 +16,15 @@ be bad: of two gains in turn only the samples with large predictions are flagged
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg.lapack import dposv, sposv
 
 from robustphase.constants import budget, derived, empirical, numeric
-from robustphase.population import newton_step
+from robustphase.population import solution_curvature
 from robustphase.recover.model.residuals import median
 from robustphase.rows.passes import abs2, adjoint_block, project_block
 from robustphase.rows.source import Array
@@ -49,6 +51,9 @@ class RivalOptions:
     promising: float = numeric(1.5, "residuals over the least so far beyond which a start is not followed to its end")
     trying: int = budget(4, "Gauss-Newton steps that show where a start leads")
     settling: int = budget(10, "Gauss-Newton steps on all samples that the rival is closer to")
+    direct: int = budget(
+        64, "most real unknowns for which the normal equations of a Gauss-Newton step are made and solved"
+    )
     products: int = budget(15, "conjugate gradients of a Gauss-Newton step")
     inexact: float = numeric(0.1, "gradient that a step may leave: the next one starts from another place anyway")
     trimmed: float = empirical(0.85, "share of the flagged samples with the smallest residuals that lead the steps")
@@ -102,6 +107,7 @@ def find_rival(
     scale: float,
     *,
     wanted: float = 0.0,
+    least: float = 0.0,
 ) -> Rival:
     """Seek a rival of a signal.
 
@@ -119,9 +125,11 @@ def find_rival(
         Of the residuals that are kept.
     wanted : float, default=0.0
         Share of the flagged samples that a rival must explain to be of interest. From one on only the answer at another gain is.
+    least : float, default=0.0
+        The same as a share of all samples: no other rival is sought where none can explain so many.
     """
     unknowns = signal.size * (2 if np.iscomplexobj(signal) else 1)
-    energy, count = float(np.sum(abs2(signal))), int(flagged.sum())
+    energy, count = float(np.vdot(signal, signal).real), int(np.count_nonzero(flagged))
     if count < RIVAL.fewest or not energy > 0:
         return Rival(0.0, 0.0)
     y = np.clip(residuals[flagged] + predictions[flagged], -1e6 * energy, 1e6 * energy)
@@ -131,7 +139,8 @@ def find_rival(
         # The median of the better part.
         own = float(np.partition(left, best // 2)[best // 2]) / _NORMAL_HALF
         wide = max(scale, min(own, RIVAL.widest * energy), RIVAL.coarse * energy)
-        share, everywhere = _support(residuals, ahead - predictions, wide, one_sided=one_sided)
+        matters = RIVAL.least if one_sided else max(least, RIVAL.least)
+        share, everywhere = _support(residuals, ahead - predictions, wide, matters, one_sided=one_sided)
         # Samples in the tails of the noise that are not flagged agree with the answer, whatever else explains them.
         return min(share, count / flagged.size), everywhere
 
@@ -140,6 +149,8 @@ def find_rival(
     if wanted >= 1:
         return Rival(0.0, 0.0, gain, at_gain)
     found = Rival(share, 0.0, gain, at_gain)
+    if _most(residuals, predictions, scale, energy) < least * flagged.size:
+        return found
 
     def stronger(known: Rival, rival: Array) -> Rival:
         other, everywhere = support(abs2(project_block(rows, rival)), one_sided=False)
@@ -150,12 +161,27 @@ def find_rival(
     if count < RIVAL.samples * unknowns:
         return found
     # Of flagged samples that are nearly all a rival's, the first start leads to it.
-    starts = 1 if wanted > RIVAL.nearly_all else RIVAL.starts
-    rival = _found(rows[flagged], y, signal, scale, starts)
+    nearly_all = wanted > RIVAL.nearly_all
+    rival = _found(rows[flagged], y, signal, scale, 1 if nearly_all else RIVAL.starts)
+    if nearly_all:
+        # Then what explains the flagged samples best has little to gain from others: no more than chance.
+        at_once = stronger(found, rival)
+        explained = at_once.share * flagged.size
+        if explained + RIVAL.agree * math.sqrt(explained) < least * flagged.size:
+            return at_once
     # The rival's samples at which the answer is not far off were not flagged, and tell more of it.
     every = np.clip(residuals + predictions, -1e6 * energy, 1e6 * energy)
     rival = _settled(rows, every, np.abs(residuals), rival, RIVAL.settling)
     return stronger(found, rival)
+
+
+def _most(residuals: Array, predictions: Array, scale: float, energy: float) -> int:
+    """The most samples that any signal explains instead of the answer: those it leaves unexplained, and that are not negative.
+
+    How wide the residuals of a rival are is not known before it is found, so either limit is taken where it allows for more.
+    """
+    narrow, wide = (RIVAL.explained * max(scale, share * energy) for share in (RIVAL.coarse, RIVAL.widest))
+    return int(np.count_nonzero((np.abs(residuals) > narrow) & (residuals + predictions > -wide)))
 
 
 def _gain(y: Array, predictions: Array) -> float:
@@ -166,15 +192,17 @@ def _gain(y: Array, predictions: Array) -> float:
 
 def _found(rows: Array, y: Array, signal: Array, scale: float, starts: int) -> Array:
     """What explains these samples best, from the first start that leads to it or else from the best."""
-    weights = np.clip(y, 0.0, 3 * max(float(np.median(y)), _TINY))
+    typical = max(median(y), _TINY)
+    weights = np.clip(y, 0.0, 3 * typical)
     known: list[Array] = []
     every = np.full(y.size, np.inf)
     best, least = signal, np.inf
     for _ in range(starts):
         vector = _leading(rows, weights, signal, known)
-        squares = abs2(project_block(rows, vector))
-        length = np.sqrt(max(float(np.median(y)), _TINY) / max(float(np.median(squares)), _TINY))
+        length = math.sqrt(typical / max(median(abs2(project_block(rows, vector))), _TINY))
         rival = _descended(rows, y, length * vector, RIVAL.steps)
+        if starts == 1:
+            return _settled(rows, y, every, rival, RIVAL.trying)
         misfit = _misfit(rows, y, rival)
         if misfit < RIVAL.promising * least:
             rival = _settled(rows, y, every, rival, RIVAL.trying)
@@ -185,13 +213,13 @@ def _found(rows: Array, y: Array, signal: Array, scale: float, starts: int) -> A
             break
         # Samples are flagged where the answer predicts something else. So it decides which rows are here, and shows in their
         # responses though it does not explain them: look across it, and then across what that led to.
-        known.append(vector if known else signal / np.linalg.norm(signal))
+        known.append(vector if known else _unit(signal))
     return best
 
 
 def _leading(rows: Array, weights: Array, signal: Array, known: list[Array]) -> Array:
     """A leading eigenvector of bounded responses, across vectors that are known."""
-    vector: Array = signal / np.linalg.norm(signal)
+    vector = _unit(signal)
     # From a mixture of the answer and of what the samples say at once, so that neither is met with a right angle.
     vector = vector + _unit(adjoint_block(rows, weights * project_block(rows, np.roll(vector, 1))))
     for _ in range(RIVAL.power_steps):
@@ -205,8 +233,8 @@ def _misfit(rows: Array, y: Array, signal: Array) -> float:
     """Mean of the smaller residuals, which are those that led the steps."""
     count = max(int(RIVAL.trimmed * y.size), 1)
     sizes = np.abs(y - abs2(project_block(rows, signal)))
-    misfit = float(np.mean(np.partition(sizes, count - 1)[:count]))
-    return misfit if np.isfinite(misfit) else np.inf
+    misfit = float(np.partition(sizes, count - 1)[:count].sum()) / count
+    return misfit if math.isfinite(misfit) else np.inf
 
 
 def _descended(rows: Array, y: Array, signal: Array, steps: int) -> Array:
@@ -223,11 +251,26 @@ def _descended(rows: Array, y: Array, signal: Array, steps: int) -> Array:
             before = misfit
         used = sizes <= smaller[-1]
         gradient = adjoint_block(rows, np.where(used, residuals, 0.0) * s) / count
-        if not np.any(signal) or not np.isfinite(gradient).all():
+        step = _newton(signal, gradient)
+        length, norm = _length(step), _length(signal)
+        if not length < np.inf:
             break
-        step = newton_step(signal, gradient.astype(signal.dtype), max_relative_length=0.5)
-        signal = signal - RIVAL.damping * step
+        signal = signal - step.astype(signal.dtype, copy=False) * (RIVAL.damping * _shortened(length, norm))
     return signal
+
+
+def _newton(signal: Array, gradient: Array) -> Array:
+    """The population-Newton step of :func:`robustphase.population.newton_step`, without what it does for many signals."""
+    across, along = solution_curvature(signal)
+    unit = _unit(signal)
+    radial = np.vdot(unit, gradient)
+    step: Array = gradient / max(across, _TINY) + unit * (radial.real / max(along, _TINY) - radial / max(across, _TINY))
+    return step
+
+
+def _shortened(length: float, norm: float) -> float:
+    """The factor that makes a step as long as it may be."""
+    return min(1.0, RIVAL.longest * norm / max(length, _TINY))
 
 
 def _settled(rows: Array, y: Array, known: Array, signal: Array, steps: int) -> Array:
@@ -251,17 +294,29 @@ def _settled(rows: Array, y: Array, known: Array, signal: Array, steps: int) -> 
             break
         before = misfit
         step = _gauss_newton(rows[used], s[used], left[used])
-        length, norm = float(np.linalg.norm(step)), float(np.linalg.norm(signal))
+        length, norm = _length(step), _length(signal)
         if not 0 < length < np.inf:
             break
-        signal = signal + step.astype(signal.dtype) * min(1.0, RIVAL.longest * norm / length)
+        signal = signal + step.astype(signal.dtype, copy=False) * _shortened(length, norm)
         if length < RIVAL.settled * norm:
             break
     return signal
 
 
 def _gauss_newton(rows: Array, s: Array, left: Array) -> Array:
-    """The step d that makes ``left − 2 Re(s̄ A d)`` small, by conjugate gradients on the normal equations."""
+    """The step d that makes ``left − 2 Re(s̄ A d)`` small: of few real unknowns the least squares, else nearly so."""
+    if rows.dtype.kind != "c" and s.dtype.kind != "c" and rows.shape[1] <= RIVAL.direct:
+        tangents = rows * (2 * s).astype(rows.dtype)[:, np.newaxis]
+        # From LAPACK itself: what stands around it takes longer than it does.
+        solve = sposv if rows.dtype == np.float32 else dposv
+        _, step, failed = solve(tangents.T @ tangents, left.astype(rows.dtype) @ tangents)
+        if not failed:
+            return np.asarray(step, np.float64)
+    return _by_conjugate_gradients(rows, s, left)
+
+
+def _by_conjugate_gradients(rows: Array, s: Array, left: Array) -> Array:
+    """The same step, by a few products with the rows."""
 
     def forward(direction: Array) -> Array:
         return np.asarray(2 * (s.conj() * project_block(rows, direction)).real)
@@ -285,8 +340,12 @@ def _gauss_newton(rows: Array, s: Array, left: Array) -> Array:
     return step
 
 
-def _support(residuals: Array, differences: Array, scale: float, *, one_sided: bool) -> tuple[float, float]:
+def _support(
+    residuals: Array, differences: Array, scale: float, matters: float, *, one_sided: bool
+) -> tuple[float, float]:
     """Share of the samples that a rival explains, whose predictions differ by so much, of all and of every kind.
+
+    Where the first is no more than what matters, it does not matter where they are.
 
     Some are in the tails of the noise. Those lie on either side of the answer, so as many as the rival would explain if all
     residuals had the other sign, and what chance adds, are not counted as its own: bad samples alone reach a stated level.
@@ -296,9 +355,9 @@ def _support(residuals: Array, differences: Array, scale: float, *, one_sided: b
         far = np.abs(left) > RIVAL.explained
         supports = (np.abs(left - ahead) < RIVAL.explained) & far
         tails = int(np.count_nonzero((np.abs(left + ahead) < RIVAL.explained) & far))
-    own = int(np.count_nonzero(supports)) - tails - RIVAL.agree * float(np.sqrt(2 * tails))
+    own = int(np.count_nonzero(supports)) - tails - RIVAL.agree * math.sqrt(2 * tails)
     share = max(own, 0.0) / max(ahead.size, 1)
-    return share, _everywhere(left, ahead, supports, one_sided=one_sided) if share > RIVAL.least else 0.0
+    return share, _everywhere(left, ahead, supports, one_sided=one_sided) if share > matters else 0.0
 
 
 def _everywhere(left: Array, ahead: Array, supports: Array, *, one_sided: bool) -> float:
@@ -308,36 +367,44 @@ def _everywhere(left: Array, ahead: Array, supports: Array, *, one_sided: bool) 
     of such a rival the share is told less the errors that it may have.
     """
     size = np.abs(ahead)
-    barely = (size > RIVAL.barely) & (size < 2 * RIVAL.explained)
-    if np.count_nonzero(barely) < RIVAL.fewest:
+    clear = size > 2 * RIVAL.explained
+    barely = np.flatnonzero((size > RIVAL.barely) & ~clear)
+    if barely.size < RIVAL.fewest:
         return 0.0
     # Where the noise hides which samples are the rival's, their mean still shows the share.
-    pulls = np.clip(left[barely] / ahead[barely], -1.0, 2.0)
-    weights = ahead[barely] ** 2 / float(np.sum(ahead[barely] ** 2))
+    by = ahead[barely]
+    pulls = np.minimum(np.maximum(left[barely] / by, -1.0), 2.0)
+    weights = by * by / float(by @ by)
     share = float(weights @ pulls)
-    shares, errors = [share], [float(np.sqrt(weights**2 @ (pulls - share) ** 2))]
-    clear = size > 2 * RIVAL.explained
-    told = max(int(clear.sum()), 1)
-    overall = int((supports & clear).sum()) / told
-    for side in (ahead, -ahead):
-        on_this = side[side > 2 * RIVAL.explained]
-        if on_this.size < RIVAL.fewest:
+    off = weights * (pulls - share)
+    shares, errors = [share], [math.sqrt(float(off @ off))]
+    told = max(int(np.count_nonzero(clear)), 1)
+    overall = int(np.count_nonzero(supports & clear)) / told
+    for on_this in (clear & (ahead > 0), clear & (ahead < 0)):
+        here = np.flatnonzero(on_this)
+        if here.size < RIVAL.fewest:
             if one_sided:
                 continue
             return 0.0
-        middle = median(on_this)
-        for kind in ((side > 2 * RIVAL.explained) & (side <= middle), side > middle):
-            count = max(int(kind.sum()), 1)
-            shares.append(int((supports & kind).sum()) / count)
-            errors.append(float(np.sqrt(overall * (1 - overall) / count)))
+        lower = size[here] <= median(size[here])
+        own = supports[here]
+        for kind in (lower, ~lower):
+            count = max(int(np.count_nonzero(kind)), 1)
+            shares.append(int(np.count_nonzero(own & kind)) / count)
+            errors.append(math.sqrt(overall * (1 - overall) / count))
     if len(shares) < 2:
         return 0.0
     if all(share > overall - RIVAL.all_agree * error for share, error in zip(shares, errors, strict=True)):
-        uncertain = RIVAL.agree * float(np.sqrt(overall * (1 - overall) / told)) if one_sided else 0.0
+        uncertain = RIVAL.agree * math.sqrt(overall * (1 - overall) / told) if one_sided else 0.0
         return max(overall - uncertain, 0.0)
     return max(min(share + error for share, error in zip(shares, errors, strict=True)), 0.0)
 
 
 def _unit(vector: Array) -> Array:
-    unit: Array = vector / max(float(np.linalg.norm(vector)), _TINY)
+    unit: Array = vector / max(_length(vector), _TINY)
     return unit
+
+
+def _length(vector: Array) -> float:
+    """The length of a vector; NumPy's own norm takes several times as long for short ones."""
+    return math.sqrt(float(np.vdot(vector, vector).real))

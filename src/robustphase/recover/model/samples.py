@@ -107,8 +107,9 @@ def taken(fit: FittedSamples, rng: np.random.Generator) -> Part:
         return Part(fit, everything, usable, keep, np.asarray(rng.random(m) < 0.5), everything, None, read, keeps)
     positions = everything
     if count < m:
-        firsts = 2 * np.sort(rng.choice(m // 2, count // 2, replace=False))
-        positions = np.stack((firsts, firsts + 1), axis=1).ravel()
+        pairs = np.zeros(m // 2, bool)
+        pairs[rng.choice(m // 2, count // 2, replace=False)] = True
+        positions = np.flatnonzero(np.repeat(pairs, 2))
     drawn = rng.random(positions.size) < 0.5
     order = np.concatenate((np.flatnonzero(drawn), np.flatnonzero(~drawn)))
     first_half, along = np.arange(order.size) < np.count_nonzero(drawn), np.empty_like(order)
@@ -127,24 +128,23 @@ def taken(fit: FittedSamples, rng: np.random.Generator) -> Part:
     def here(values: Array) -> Array:
         return np.take(values, positions, axis=0)
 
+    read, keeps = here(read), here(keeps)
     part = fit._replace(
-        source=MemoryRows(rows),
         responses=here(fit.responses),
-        weights=here(fit.weights),
+        # All that is asked of the weights from here on is whether they keep a sample.
+        weights=keeps,
         covariate_weights=here(fit.covariate_weights),
-        dropped=here(fit.dropped),
+        dropped=~read,
         spreads=None if fit.spreads is None else here(fit.spreads),
         predictions=None if fit.predictions is None else here(fit.predictions),
     )
     narrow = rows.astype(single_type, copy=False)
-    read, keeps = here(read), here(keeps)
     unkept = np.flatnonzero(~(keeps[:, 0] if p == 1 else keeps.any(axis=1)))
     large = unkept[~(np.abs(narrow[unkept]).max(axis=1, initial=0.0) < LARGE)]
     if large.size:
         narrow = narrow.copy() if narrow is rows else narrow
         narrow[large] = 0
-    if fit.predictions is not None:
-        part = part._replace(source=MemoryRows(narrow))
+    part = part._replace(source=MemoryRows(rows if fit.predictions is None else narrow))
     return Part(part, positions, usable, keep, first_half, along, narrow, read, keeps)
 
 
@@ -160,7 +160,7 @@ def _read_rows(source: RowSource, positions: Array, places: Array, dtype: Any) -
 
 def _taken_rows(array: Array, positions: Array, dtype: Any) -> Array:
     """Some rows in this type, a few at a time so that each is read once."""
-    if array.size <= NUMBERS * 4 and 2 * positions.size > len(array):
+    if array.size <= NUMBERS * 8 and 2 * positions.size > len(array):
         # Where most of a small array is wanted it is faster to round all of it and to move half as many bytes.
         return np.take(array.astype(dtype, copy=False), positions, axis=0)
     rows = np.empty((positions.size, array.shape[1]), dtype)
