@@ -38,7 +38,7 @@ def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fi
             samples.source,
             responses,
             found.weights,
-            np.broadcast_to(found.covariate_weights, found.weights.shape),
+            _like(found.covariate_weights, found.weights),
             unread(samples, settings),
             fitted.signals,
             found.initial_signals,
@@ -98,6 +98,11 @@ def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fi
     if (severe & ~nothing).any() and not (descended and message):
         message = checks[0].message if severe.size == 1 else many_model_advice(checks)
     return replace(fitted, radii=radii, converged=fitted.converged & ~severe, message=message, checks=checks)
+
+
+def _like(weights: Array, others: Array) -> Array:
+    """Weights of rows in the shape of those of samples."""
+    return weights if weights.shape == others.shape else np.broadcast_to(weights, others.shape)
 
 
 def _expected(stated: float | str) -> float:

@@ -1,4 +1,4 @@
-"""The first pass over the rows of a check: predictions, gradients of either half, and what there is to know of the design.
+"""The first pass over the rows of a check: predictions, gradients of the halves, and what there is to know of the design.
 
 That is the lengths of the rows, their mean, two moments of the spectrum of their covariance along a random direction, and whether
 they determine a signal (:mod:`robustphase.recover.model.determinacy`).
@@ -55,7 +55,7 @@ class First(NamedTuple):
 
     projections: Array
     predictions: Array
-    gradients: tuple[Array, Array]
+    difference: Array
     lengths: Array | None
     mean: Array
     image: Array
@@ -66,30 +66,32 @@ class First(NamedTuple):
 
 
 def first_pass(part: Part, keep: Array, halves: Array, probe: Array, rng: np.random.Generator) -> First:
-    """Predictions, gradients of the halves, and figures of the design."""
+    """Predictions, mean gradient of the first half less that of the second, and figures of the design."""
     fit = part.fit
     p, signals, centres = fit.signals.shape[1], fit.signals, fit.centres
     operator = isinstance(fit.source, OperatorRows)
     # Most rows are kept or nothing can be said; where they are not, the figures of the design are about all of them.
     most = mostly(keep)
-    rows = most if 2 * most.sum() >= len(keep) else np.ones((len(keep), 1), bool)
+    rows = most if 2 * np.count_nonzero(most) >= len(keep) else np.ones((len(keep), 1), bool)
+    of_first = (keep & (halves > 0)).sum(axis=0)
+    of_second = keep.sum(axis=0) - of_first
+    factors = np.where(halves > 0, 1 / np.maximum(of_first, 1.0), -1 / np.maximum(of_second, 1.0))
 
-    def kernel(block: Array, y: Array, kept_: Array, half: Array, row: Array) -> Parts:
+    def kernel(block: Array, y: Array, kept_: Array, factor: Array, row: Array) -> Parts:
         with np.errstate(over="ignore", invalid="ignore"):
             # Twice a matrix by a vector is faster than a matrix by two of them.
             s, projected = project_block(block, signals), project_block(block, probe)
-            pull = np.where(kept_, (abs2(s) + (centres - y)) * s, 0.0)
+            pull = np.where(kept_, (abs2(s) + (centres - y)) * s, 0.0) * factor
             along = np.where(row, projected, 0.0)
             # One column after the other in memory, as the product reads them.
             dtype = pull.dtype if operator else in_type_of(block, pull[:0]).dtype
-            columns = np.empty((2 * p + 2, len(y)), dtype).T
-            columns[:, :p], columns[:, p : 2 * p] = pull * half, pull * (1 - half)
-            columns[:, 2 * p : -1], columns[:, -1:] = along, row
+            columns = np.empty((p + 2, len(y)), dtype).T
+            columns[:, :p], columns[:, p:-1], columns[:, -1:] = pull, along, row
             sums = adjoint_block(block, columns)
             lengths = np.zeros(len(y)) if operator else _squared_lengths(block)
         return Parts(sums=(sums, abs2(along).sum(axis=0)), rows=(s, lengths))
 
-    sliced, per_row = in_slices(kernel, 4 * p), (fit.responses, keep, halves, rows)
+    sliced, per_row = in_slices(kernel, 4 * p), (fit.responses, keep, factors, rows)
     if part.single is not None and isinstance(fit.source, MemoryRows):
         # Rows that were taken are few, and need no blocks or threads of their own.
         parts = sliced(fit.source.array, *per_row)
@@ -97,16 +99,14 @@ def first_pass(part: Part, keep: Array, halves: Array, probe: Array, rng: np.ran
         parts = fit.source.reduce(sliced, per_row)
     sums, along = parts.sums
     projections, lengths = parts.rows
-    of_first = (keep & (halves > 0)).sum(axis=0)
-    of_second = keep.sum(axis=0) - of_first
-    count = max(int(rows.sum()), 1)
+    count = max(int(np.count_nonzero(rows)), 1)
     return First(
         projections=projections,
         predictions=abs2(projections),
-        gradients=(sums[:, :p] / np.maximum(of_first, 1.0), sums[:, p : 2 * p] / np.maximum(of_second, 1.0)),
+        difference=sums[:, :p],
         lengths=None if operator else lengths,
-        mean=sums[:, 2 * p + 1] / count,
-        image=sums[:, 2 * p] / count,
+        mean=sums[:, p + 1] / count,
+        image=sums[:, p] / count,
         along=float(along[0]) / count,
         rows=count,
         curvature=_curvature(part, projections, most[:, 0], rng),
@@ -135,14 +135,14 @@ def mostly(keep: Array) -> Array:
 def _squared_lengths(block: Array) -> Array:
     # Real and imaginary parts side by side are read at once, which is several times as fast as one after the other.
     parts = np.ascontiguousarray(block).view(block.real.dtype) if block.dtype.kind == "c" else block
-    total: Array = np.einsum("ij,ij->i", parts, parts)
+    total: Array = np.vecdot(parts, parts)
     return total
 
 
 def design_of(first: First, real_rows: bool, keep: Array, usable: Array, n: int) -> Design:
     """The rows that were kept, or all usable ones where most are not, held against a standard normal design."""
     assert first.lengths is not None
-    rows = keep if 2 * keep.sum() >= keep.size else usable
+    rows = keep if 2 * np.count_nonzero(keep) >= keep.size else usable
     lengths = first.lengths[rows]
     lengths = lengths[np.isfinite(lengths)]
     typical = median(lengths) if lengths.size else 0.0

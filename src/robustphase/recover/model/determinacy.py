@@ -135,10 +135,13 @@ def _least_ritz_value(tangents: Array, free: Array | None, depth: int, rng: np.r
     made = 0
     while made < depth:
         earlier = basis[: given + made]
-        # Twice, since what is left may be much shorter than what was taken away.
-        for _ in range(2):
-            vector = vector - (earlier @ vector) @ earlier
+        before = math.sqrt(float(vector @ vector))
+        vector = vector - (earlier @ vector) @ earlier
         length = math.sqrt(float(vector @ vector))
+        if not length > 0.1 * before:
+            # Twice, since what is left is much shorter than what was taken away, and so not quite across it.
+            vector = vector - (earlier @ vector) @ earlier
+            length = math.sqrt(float(vector @ vector))
         if not length > 1e-9:
             break
         basis[given + made] = vector = vector / length

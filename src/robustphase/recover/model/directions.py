@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dstev
@@ -66,16 +67,14 @@ def _residual_moments(part: Part, clipped: Array) -> Callable[[Array], Array]:
     if part.single is not None:
         count = int(part.first_half.sum())
         # The products run in single precision, so the residuals between them may as well.
-        factors = clipped[:, 0] if p == 1 else clipped
-        factors = factors.astype(np.float32)
-        halves = ((part.single[:count], factors[:count], 0), (part.single[count:], factors[count:], p))
+        factors = (clipped[:, 0] if p == 1 else clipped).astype(np.float32)
+        columns: tuple[Any, Any] = (0, 1) if p == 1 else (slice(p), slice(p, None))
+        halves = ((part.single[:count], factors[:count]), (part.single[count:], factors[count:]))
 
         def in_memory(vectors: Array) -> Array:
-            result = np.empty_like(vectors)
-            for rows, r, low in halves:
-                own = vectors[:, low] if p == 1 else vectors[:, low : low + p]
-                image = adjoint_block(rows, r * multiply_block(rows, in_type_of(rows, own)))
-                result[:, low : low + p] = image.reshape(-1, p)
+            narrow, result = in_type_of(halves[0][0], vectors), np.empty_like(vectors)
+            for (rows, r), own in zip(halves, columns, strict=True):
+                result[:, own] = adjoint_block(rows, r * multiply_block(rows, narrow[:, own]))
             return result
 
         return in_memory

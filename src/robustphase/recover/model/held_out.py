@@ -24,12 +24,11 @@ def without_half(part: Part, first: First, sizes: Array) -> Array:
     """Where the signals would be without the first and without the second half of the rows, to first order, shape (n, 2p)."""
     fit = part.fit
     noise_mean: Any = "unknown" if fit.unknown_mean else "zero"
-    difference = (first.gradients[0] - first.gradients[1]) / 2
     real_rows = fit.source.dtype.kind != "c"
     half = 0.5 * np.minimum(len(fit.responses), part.kept)
     sizes = sizes**2 * np.maximum(part.kept - half, 1.0) / np.maximum(half, 1.0)
     solve = inverse_curvature(fit.signals, noise_mean=noise_mean, real_rows=real_rows)
-    moves = solve(difference / sizes).astype(fit.signals.dtype, copy=False)
+    moves = solve(first.difference / (2 * sizes)).astype(fit.signals.dtype, copy=False)
     # No move is longer than the signal itself.
     norms, lengths = column_lengths(fit.signals), column_lengths(moves)
     moves = moves * np.minimum(norms / np.maximum(lengths, _TINY), 1.0)

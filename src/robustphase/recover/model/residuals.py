@@ -133,11 +133,11 @@ def _by_digits(values: Array) -> Array:
     """
     bits = values.astype(np.float32).view(np.int32)
     # Negative numbers have their bits in the other order, and come first.
-    bits ^= (bits >> 31) & np.int32(0x7FFFFFFF)
-    bits ^= np.int32(-(1 << 31))
-    low, high = bits & np.int32(0xFFFF), bits >> 16
-    order = np.argsort(low.astype(np.uint16), kind="stable")
-    by_digits: Array = order[np.argsort(high.astype(np.uint16)[order], kind="stable")]
+    bits ^= (bits >> 31) | np.int32(-(1 << 31))
+    # Of more bits the lower ones are left.
+    low, high = bits.astype(np.uint16), (bits >> 16).astype(np.uint16)
+    order = np.argsort(low, kind="stable")
+    by_digits: Array = order[np.argsort(high[order], kind="stable")]
     return by_digits
 
 
