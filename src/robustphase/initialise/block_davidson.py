@@ -21,6 +21,7 @@ import numpy as np
 
 from robustphase.constants import budget, empirical, numeric
 from robustphase.initialise.screening import largest_energy, screen_directions
+from robustphase.ordering import stable_order
 from robustphase.problem import WeighedDown
 from robustphase.rows import RowSource, ScaledRows
 from robustphase.rows.passes import in_single_precision, multiply_block
@@ -69,7 +70,7 @@ class RankBins(NamedTuple):
 
 def rank_bins(responses: Array, weights: Array) -> RankBins:
     """Cut the samples into bins of equal weight by the ranks of their responses."""
-    order = np.argsort(responses, kind="stable")
+    order = stable_order(responses)
     cumulated = np.cumsum(weights[order])
     ranks = np.empty(responses.size)
     ranks[order] = cumulated / cumulated[-1]

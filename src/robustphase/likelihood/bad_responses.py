@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robustphase.constants import budget, derived, empirical
+from robustphase.ordering import stable_order
 
 Array = NDArray[Any]
 _TINY = float(np.finfo(np.float64).tiny)
@@ -90,29 +91,37 @@ def doubted_density(responses: Array, doubts: Array) -> tuple[Array, Array]:
     return found, DENSITY.hidden * m / (2 * _reach(m) * total)
 
 
-class DensityCurve(NamedTuple):
-    """A density of responses at some of them, from which it is interpolated at others.
+class DensityCurves(NamedTuple):
+    """Two densities of responses at some of them, from which they are interpolated at others.
 
     Attributes
     ----------
-    responses, density : ndarray of shape (r,)
-        Increasing responses, and the density there.
+    responses : ndarray of shape (r,)
+        Increasing responses.
+    everything, doubted : ndarray of shape (r,)
+        The density of all responses there, and of those that contradict the signal.
     """
 
     responses: Array
-    density: Array
+    everything: Array
+    doubted: Array
 
-    def at(self, responses: Array) -> Array:
-        """The density at any responses; beyond all, that of the last."""
-        values: Array = np.interp(responses, self.responses, self.density)
-        return values
+    def at(self, responses: Array) -> tuple[Array, Array]:
+        """Both densities at any responses; beyond all, those of the last."""
+        # As parts of complex numbers: most of the time is that of finding responses among the knots, once for both.
+        values = np.interp(responses, self.responses, self.everything + 1j * self.doubted)
+        return values.real, values.imag
 
 
-def density_curve(responses: Array, density: Array) -> DensityCurve:
-    """The density (m,) at responses (m,) as a curve through as many of them as its neighbourhoods can tell apart."""
-    ordered, first = np.unique(responses, return_index=True)
+def density_curves(responses: Array, everything: Array, doubted: Array) -> DensityCurves:
+    """Densities (m,) at responses (m,) as curves through as many of them as their neighbourhoods can tell apart."""
+    order = stable_order(responses)
+    ordered = responses[order]
+    different = np.concatenate(([True], ordered[1:] > ordered[:-1]))
+    ordered, first = ordered[different], order[different]
     places = np.unique(np.linspace(0, ordered.size - 1, min(ordered.size, DENSITY.knots)).round().astype(int))
-    return DensityCurve(ordered[places], density[first[places]])
+    knots = first[places]
+    return DensityCurves(ordered[places], everything[knots], doubted[knots])
 
 
 def _reach(m: int) -> int:
@@ -122,7 +131,7 @@ def _reach(m: int) -> int:
 
 def _column_density(responses: Array, mass: Array) -> Array:
     m = responses.size
-    order = np.argsort(responses, kind="stable")
+    order = stable_order(responses)
     ordered = responses[order]
     cumulated = np.concatenate(([0.0], np.cumsum(mass[order], dtype=np.float64)))
     reach = _reach(m)

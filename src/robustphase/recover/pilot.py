@@ -19,7 +19,7 @@ import numpy as np
 
 from robustphase.constants import budget, empirical, numeric
 from robustphase.descend.climb import TO_THE_END, Free
-from robustphase.descend.likelihood_fit import LikelihoodFit, fit_likelihood
+from robustphase.descend.likelihood_fit import fit_likelihood
 from robustphase.problem import Problem
 from robustphase.recover.recovery import Recovery, Run, said_by
 from robustphase.recover.sample_rule import SampleRule
@@ -97,12 +97,15 @@ def recover_all(samples: Samples, pilot: Recovery, run: Run) -> Recovery:
     rule = pilot.rule.for_more(samples.responses.size / len(pilot.weights))
     weights = np.where(samples.dropped[:, np.newaxis], 0.0, _row_weights(samples.source, rule))
     responses = samples.responses[:, np.newaxis] / rule.unit
-    problem = problem_by(rule, samples.source, responses, weights, rule.bad_density(responses))
+    densities = rule.densities(responses)
+    problem = problem_by(rule, samples.source, responses, weights, densities.bad)
     fit = fit_likelihood(problem, rule.state, ALL_SAMPLES, Free.SHAPE)
     unit = rule.unit
     run.history.note("all samples", 1, moved=fit.moves[-1], scale=float(fit.state.noise.scales[0] * unit))
     tell_found(np.sqrt(unit) * fit.state.signals / run.size)
-    return _as_recovery(problem, fit, rule, pilot)
+    counted = rule.clean_as_counted(densities, fit.residuals, fit.spreads, problem.weights)
+    said = said_by(fit, problem, problem.weights, np.clip(counted * problem.weights, 0.0, 1.0))
+    return replace(pilot, **said, rule=rule._replace(state=fit.state))
 
 
 def problem_by(rule: SampleRule, source: RowSource, responses: Array, weights: Array, density: Array) -> Problem:
@@ -124,10 +127,3 @@ def problem_by(rule: SampleRule, source: RowSource, responses: Array, weights: A
 
 def _row_weights(source: RowSource, rule: SampleRule) -> Array:
     return source.reduce(lambda block: Parts(rows=(rule.row_weights(block),))).rows[0]
-
-
-def _as_recovery(problem: Problem, fit: LikelihoodFit, rule: SampleRule, pilot: Recovery) -> Recovery:
-    counted = rule.clean_as_counted(problem.responses, fit.residuals, fit.spreads, problem.weights)
-    weights = np.clip(counted * problem.weights, 0.0, 1.0)
-    said = said_by(fit, problem, problem.weights, weights)
-    return replace(pilot, **said, rule=rule._replace(state=fit.state))

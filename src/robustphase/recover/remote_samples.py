@@ -137,7 +137,7 @@ class WeighedRows(RowSource):
 
         def on_weighed(block: Array, y: Array, *others: Array) -> Parts:
             responses = y.reshape(-1, 1) / rule.unit
-            made = (responses, rule.row_weights(block), rule.bad_density(responses))
+            made = (responses, rule.row_weights(block), rule.densities(responses).bad)
             rest = iter(others)
             parts = kernel(block, *(made[which] if which >= 0 else next(rest) for which in wanted))
             return Parts(sums=parts.sums)

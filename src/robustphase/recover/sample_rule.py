@@ -15,7 +15,13 @@ from robustphase.descend.consistency import in_ranges, relative_energies
 from robustphase.descend.likelihood_fit import LikelihoodFit
 from robustphase.descend.objective import State
 from robustphase.likelihood import NoiseModel, e_step
-from robustphase.likelihood.bad_responses import DENSITY, DensityCurve, density_curve, doubted_density, mixed_density
+from robustphase.likelihood.bad_responses import (
+    DENSITY,
+    DensityCurves,
+    density_curves,
+    doubted_density,
+    mixed_density,
+)
 from robustphase.problem import Problem, Screen
 from robustphase.rows.passes import project_block
 from robustphase.rows.source import Array
@@ -44,6 +50,13 @@ class Weighed(NamedTuple):
     squares: Array
 
 
+class Densities(NamedTuple):
+    """Densities of bad responses, shape (b, 1): as they are fitted against, and as bad samples are counted."""
+
+    bad: Array
+    counting: Array
+
+
 class SampleRule(NamedTuple):
     """How to weigh a sample behind standard rows; for one signal.
 
@@ -59,10 +72,10 @@ class SampleRule(NamedTuple):
         Which rows are possible.
     suspects : Suspects
         Which predictions to give up.
-    doubted, responses : DensityCurve
-        Densities of the responses that contradict the signal, and of all.
+    curves : DensityCurves
+        Densities of all responses, and of those that contradict the signal.
     hiding : float
-        How much of the latter bad responses that contradict nothing may have: less of it, the more samples there are.
+        How much of the former bad responses that contradict nothing may have: less of it, the more samples there are.
     counted : NoiseModel
         The law with which they are counted.
     paired, normal, kurtosis
@@ -74,8 +87,7 @@ class SampleRule(NamedTuple):
     levels: Array
     screen: Screen
     suspects: Suspects
-    doubted: DensityCurve
-    responses: DensityCurve
+    curves: DensityCurves
     hiding: float
     counted: NoiseModel
     paired: bool
@@ -100,22 +112,22 @@ class SampleRule(NamedTuple):
         """The rule for this many times as many samples."""
         return self._replace(hiding=self.hiding / copies)
 
-    def bad_density(self, responses: Array) -> Array:
-        """Density of bad responses at responses over their unit."""
-        bad = mixed_density(self.responses.at(responses), self.doubted.at(responses), self.hiding)
-        density: Array = np.maximum(bad, DENSITY.floor)
-        return density
+    def densities(self, responses: Array) -> Densities:
+        """Densities at responses over their unit."""
+        everything, doubted = self.curves.at(responses)
+        bad = mixed_density(everything, doubted, self.hiding)
+        return Densities(np.maximum(bad, DENSITY.floor), np.maximum(everything, DENSITY.low_floor))
 
     def weigh(self, state: State, responses: Array, projections: Array, weights: Array) -> Weighed:
         """What is said of samples (b, 1) at a state, given their projections and the weights of their covariates."""
         residuals, spreads = state.residuals_and_spreads(responses, projections)
-        seen = e_step(residuals, spreads, self.bad_density(responses), weights, state.noise)
-        return Weighed(self.clean_as_counted(responses, residuals, spreads, weights), seen.clean, seen.weights)
+        densities = self.densities(responses)
+        seen = e_step(residuals, spreads, densities.bad, weights, state.noise)
+        return Weighed(self.clean_as_counted(densities, residuals, spreads, weights), seen.clean, seen.weights)
 
-    def clean_as_counted(self, responses: Array, residuals: Array, spreads: Array, weights: Array) -> Array:
+    def clean_as_counted(self, densities: Densities, residuals: Array, spreads: Array, weights: Array) -> Array:
         """Probabilities of samples (b, 1) to be clean by which the bad ones are counted."""
-        density = np.maximum(self.responses.at(responses), DENSITY.low_floor)
-        clean: Array = e_step(residuals, spreads, density, weights, self.counted).clean
+        clean: Array = e_step(residuals, spreads, densities.counting, weights, self.counted).clean
         return clean
 
 
@@ -143,8 +155,7 @@ def sample_rule(
         fitted.levels,
         fitted.screen,
         suspects,
-        density_curve(responses, doubted[:, 0]),
-        density_curve(responses, problem.density[:, 0]),
+        density_curves(responses, problem.density[:, 0], doubted[:, 0]),
         float(hiding[0]),
         counted,
         fitted.paired,
