@@ -23,7 +23,7 @@ from robustphase.rows import (
     squared_loss_gradient,
     sweep,
 )
-from robustphase.rows.passes import project_rows
+from robustphase.rows.passes import LONG_ROWS, multiply_block, project_rows
 from robustphase.rows.source import InBulk
 from robustphase.testing import dot_test
 
@@ -274,22 +274,39 @@ def test_projections_of_a_few_rows_are_those_of_the_rows(rng, block_rows):
     assert source.passes == 1
 
 
-@pytest.mark.parametrize(("dtype", "blocks"), [(np.float64, 1), (np.int32, 3)])
+@pytest.mark.parametrize(("dtype", "blocks"), [(np.float64, 2), (np.int32, 3)])
 def test_a_kernel_in_bulk_sees_large_blocks_where_they_cost_no_memory(rng, dtype, blocks):
-    rows = rng.integers(-9, 9, (20_000, 4)).astype(dtype)
+    rows = rng.integers(-9, 9, (2_000, 600)).astype(dtype)
     sizes = []
 
     def kernel(block, values):
         sizes.append(len(block))
         return Parts(sums=(block.T @ values,))
 
-    values = rng.standard_normal(20_000)
+    values = rng.standard_normal(2_000)
     total = MemoryRows(rows, threads=1).reduce(InBulk(kernel), (values,)).sums[0]
     assert_allclose(total, rows.T @ values, rtol=1e-9)
     assert len(sizes) == blocks
     sizes.clear()
-    MemoryRows(rows, threads=1, block_rows=5_000).reduce(InBulk(kernel), (values,))
-    assert sizes == [5_000] * 4
+    MemoryRows(rows, threads=1, block_rows=500).reduce(InBulk(kernel), (values,))
+    assert sizes == [500] * 4
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_product_with_one_vector_is_that_with_many(rng, dtype, order):
+    A, v = (rng.standard_normal((*shape, LONG_ROWS, 2)).view(np.complex128)[..., 0] for shape in ((40,), ()))
+    A, v = (values if np.dtype(dtype).kind == "c" else values.real for values in (A, v))
+    A, v = A.astype(dtype, order=order), v.astype(dtype)
+    together = multiply_block(A, np.column_stack((v, v)))
+    assert_allclose(multiply_block(A, v), together[:, 0], atol=100 * np.finfo(dtype).eps)
+
+
+def test_a_product_with_one_vector_does_not_warn_of_what_rows_hold():
+    A = np.full((3, LONG_ROWS), 1e300)
+    A[1, 0], A[2, :2] = np.nan, (np.inf, -np.inf)
+    products = multiply_block(A, np.full(LONG_ROWS, 1e10))
+    assert not np.isfinite(products).any()
 
 
 @pytest.mark.parametrize("block_rows", [None, 7])

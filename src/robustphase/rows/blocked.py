@@ -24,8 +24,9 @@ BLOCK_BYTES = 4 << 20
 MIN_BLOCK_ROWS = 64
 #: More rows than this make the numbers per row, not the rows, too many for the cache.
 MAX_BLOCK_ROWS = 8192
-#: The same for kernels that ask for few, large blocks.
-BULK_BYTES, MAX_BULK_ROWS = 64 << 20, 1 << 15
+#: The same for kernels that ask for few, large blocks: half of a block is still in cache when the second product comes to it, and
+#: arrays of one number per row are small enough for memory to be had without asking the system.
+BULK_BYTES, MAX_BULK_ROWS = 8 << 20, 1 << 13
 #: Below this much data per thread, starting a thread costs more than it saves.
 MIN_BYTES_PER_THREAD = 2 << 20
 #: Blocks of a memory map that the system is asked to read in advance.
@@ -69,7 +70,8 @@ class BlockedRows(RowSource):
             for start, stop in self._blocks(*stretch, 1, step):
                 low, high = np.searchsorted(indices, (start, stop))
                 if low < high:
-                    taken[low:high] = self.read(start, stop)[indices[low:high] - start]
+                    # Straight to where they belong: indexing would make a copy on the way.
+                    np.take(self.read(start, stop), indices[low:high] - start, 0, taken[low:high], mode="clip")
 
         run_in_threads(take_stretch, self._stretches(self.shape[0], 1))
         return taken

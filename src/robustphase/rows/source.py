@@ -47,8 +47,8 @@ Kernel = Callable[..., Parts]
 class InBulk:
     """A kernel that takes many small steps for few numbers per row, and so wants few, large blocks.
 
-    Threads wait for the interpreter between two steps. Where the steps are many that costs more than a block that has left
-    the cache before its second product; sources that hold their rows in memory heed it.
+    Threads wait for the interpreter between two steps. Where the steps are many that costs more than a block that has half
+    left the cache before its second product; sources that hold their rows in memory heed it.
     """
 
     kernel: Kernel

@@ -3,8 +3,8 @@
 Measured on two cores (n=500, m=100000, float64; ``make bench`` repeats it): letting BLAS split each product reads
 ``A`` once but pays for two synchronisations per block and reached about 75 % of the streaming-read limit; one Python
 thread per core, each walking its own blocks with single-threaded products, came within a few percent of it. The
-products must be ``np.dot``: it always lets go of the interpreter lock, whereas ``@`` keeps it while it computes small
-results, which made two threads slower than one.
+products must be ``np.dot`` or ``np.vecdot``: they always let go of the interpreter lock, whereas ``@`` keeps it while it
+computes small results, which made two threads slower than one.
 
 Each thread keeps memory for its blocks (:func:`scratch`): asking the system anew costs more than what is done with it.
 """
