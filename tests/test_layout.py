@@ -15,7 +15,7 @@ ROOT = Path(robustphase.__file__).parent
 PUBLIC = {"baselines", "estimator", "means", "paper", "population", "rows", "simulate", "testing", "__version__"}
 
 # What every room may need and none owns: it touches none of them.
-FOR_ALL = {"atomic", "constants", "formatting"}
+FOR_ALL = {"atomic", "constants", "formatting", "ordering"}
 
 # Which rooms each room may touch, besides itself and what is for all.
 MAY_TOUCH = {
