@@ -19,6 +19,7 @@ from robustphase.problem import Candidates, Problem, real_unknowns
 from robustphase.rows import project
 from robustphase.rows.passes import abs2, adjoint_block, in_single_precision, in_slices, multiply_block
 from robustphase.rows.source import Array, Parts
+from robustphase.rows.threads import allowed_threads, run_in_threads
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def advance(problem: Problem, before: Advance, steps: int) -> Advance:
         signals = signals + shortened(aitken.factors * step.signals, signals)
         backgrounds = backgrounds + step.backgrounds
         # The scale before the step: a fresh one would ask for a pass of its own, and is the same in the end.
-        scales = residual_scales(seen.residuals, active, problem.levels)
+        scales = _scales(seen.residuals, active, problem.levels)
         scores.append(seen.scores)
     return Advance(Candidates(signals, backgrounds, scales, scores[-1]), aitken, scores[-1] - scores[0])
 
@@ -151,7 +152,7 @@ def evaluate(problem: Problem, signals: Array, backgrounds: Array) -> Evaluation
 
 def weigh(problem: Problem, projections: Array, residuals: Array) -> Evaluation:
     """Scales, weights and scores of given residuals."""
-    scales = residual_scales(residuals, problem.weights > 0, problem.levels)
+    scales = _scales(residuals, problem.weights > 0, problem.levels)
     weights, log_ratio = np.empty_like(residuals), np.zeros(residuals.shape[1])
     for start in range(0, residuals.shape[0], STEPS.rows):
         part = slice(start, start + STEPS.rows)
@@ -159,6 +160,19 @@ def weigh(problem: Problem, projections: Array, residuals: Array) -> Evaluation:
         np.multiply(found, problem.weights[part], out=weights[part])
         log_ratio += (problem.weights[part] * np.log(ratio)).sum(axis=0)
     return Evaluation(projections, residuals, weights, scales, log_ratio / problem.weights.sum(axis=0))
+
+
+def _scales(residuals: Array, active: Array, levels: Array) -> Array:
+    """Scale of the clean residuals of each candidate, shape (k,): some of them on each thread."""
+    k = residuals.shape[1]
+    used, shares = np.broadcast_to(active, residuals.shape), np.broadcast_to(levels, (k,))
+    threads = max(1, min(allowed_threads(), k))
+    parts = [slice(part, k, threads) for part in range(threads)]
+    found = run_in_threads(lambda part: residual_scales(residuals[:, part], used[:, part], shares[part]), parts)
+    scales = np.empty(k)
+    for part, some in zip(parts, found, strict=True):
+        scales[part] = some
+    return scales
 
 
 def distinct_signals(signals: Array, scores: Array, most: int, apart: float, *, paired: bool = False) -> Array:

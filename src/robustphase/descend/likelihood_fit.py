@@ -27,7 +27,6 @@ from robustphase.descend.shared_weights import SampleFit, Shared, shared_weights
 from robustphase.likelihood import bad_density, e_step, initial_model
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.problem import Problem, join_columns, put_columns, select_columns
-from robustphase.rows.passes import NUMBERS
 from robustphase.rows.source import Array
 
 _TINY = float(np.finfo(np.float64).tiny)
@@ -41,7 +40,6 @@ class FitOptions:
         0.02, "relative step below which the shape of the noise is fitted too: before, a signal that is off makes tails"
     )
     arriving: int = budget(10, "most passes until then")
-    rows: int = budget(64, "fewest samples judged together at the end")
     renewals: int = budget(8, "most fits to renewed weights of groups")
     between: tuple[int, int] = budget((6, 3), "most passes of each of them; Gauss-Newton steps where samples are few")
 
@@ -186,19 +184,14 @@ def fit_likelihood(problem: Problem, state: State, stopping: Stopping, free: Fre
 def judged(problem: Problem, state: State, projections: Array) -> LikelihoodFit:
     """All samples as a state sees them. It does not count as converged: no fit has ended there."""
     residuals, spreads = state.residuals_and_spreads(problem.responses, projections)
-    count, clean, weights = residuals.shape[1], np.empty_like(residuals), np.empty_like(residuals)
-    # A slice at a time: what an e-step makes along the way is ten times as large as its result.
-    step = max(FIT.rows, NUMBERS // max(count, 1))
-    for low in range(0, residuals.shape[0], step):
-        part = slice(low, low + step)
-        seen = e_step(residuals[part], spreads[part], problem.density[part], problem.weights[part], state.noise)
-        clean[part], weights[part] = seen.clean, seen.weights
+    count = residuals.shape[1]
+    seen = e_step(residuals, spreads, problem.density, problem.weights, state.noise)
     return LikelihoodFit(
         state,
         projections,
         residuals,
-        clean,
-        weights,
+        seen.clean,
+        seen.weights,
         spreads,
         moves=(),
         merits=np.empty((0, count)),

@@ -30,8 +30,8 @@ import numpy as np
 
 from robustphase.constants import budget, derived
 from robustphase.descend.newton import NEWTON, Moments, joint_sums
-from robustphase.likelihood import NoiseModel, e_step
-from robustphase.likelihood.noise_model import NOISE, Statistics
+from robustphase.likelihood import NoiseModel
+from robustphase.likelihood.noise_model import NOISE, Statistics, expected, prepared, statistics_of
 from robustphase.problem import Problem, real_unknowns, select_columns
 from robustphase.rows.passes import abs2, adjoint_block, in_slices, project_block
 from robustphase.rows.source import Array, InBulk, Kernel, Parts
@@ -88,30 +88,32 @@ def likelihood_pass(problem: Problem, state: State) -> Evaluation:
     power = np.maximum(abs2(signals).sum(axis=0), NEWTON.least)
     rates, paired = spreads / power, problem.paired
 
+    k = signals.shape[1]
+    precision = np.dtype(np.float64 if in_double(k) else np.float32)
+    law = prepared(noise, precision)
+
     def kernel(block: Array, y: Array, density: Array, w: Array) -> Parts:
         projections = project_block(block, signals)
         energy = abs2(projections)
         residuals = y - energy
         residuals -= backgrounds
-        _, weights, spread_weights, statistics = e_step(residuals, rates * energy, density, w, noise)
+        _, weights, spread_weights, expectations = expected(residuals, rates * energy, density, w, law)
         weights = np.multiply(weights, w, dtype=np.float64)
-        mass = weights.sum(axis=0)
+        moments = np.empty((4, k))
+        moments[0] = weights.sum(axis=0)
         joint = joint_sums(weights, projections, energy, paired=paired)
         residuals *= weights
-        residual_sum = residuals.sum(axis=0)
+        moments[1] = residuals.sum(axis=0)
         # The variances of the predictions depend on the signal too.
         spread_weights *= w
         residuals -= spread_weights * (rates / 2)
         coefficients = residuals * projections
         weights *= energy
-        second = weights.sum(axis=0)
+        moments[2] = weights.sum(axis=0)
         weights *= energy
-        fourth = weights.sum(axis=0)
-        sums = (adjoint_block(block, coefficients), mass, residual_sum, second, fourth, joint, *statistics)
-        return Parts(sums=sums, rows=(projections,))
+        moments[3] = weights.sum(axis=0)
+        return Parts(sums=(adjoint_block(block, coefficients), moments, joint, expectations), rows=(projections,))
 
-    k = signals.shape[1]
-    precision = np.float64 if in_double(k) else np.float32
     per_row = (
         problem.responses,
         problem.density.astype(precision, copy=False),
@@ -119,8 +121,8 @@ def likelihood_pass(problem: Problem, state: State) -> Evaluation:
     )
     suited: Kernel = InBulk(kernel) if k == 1 else in_slices(kernel, k)
     parts = problem.source.reduce(suited, per_row)
-    gradient, mass, residual_sum, second, fourth, joint, *sums = parts.sums
-    statistics = Statistics(*sums)
+    gradient, (mass, residual_sum, second, fourth), joint, expectations = parts.sums
+    statistics = statistics_of(noise, expectations)
     gradient = gradient + signals * (noise.scales**2 * statistics.leverage / (2 * power))
     entropy = effective_unknowns(problem, signals) / 2 * np.log(np.maximum(spreads, _TINY))
     merit = (statistics.log_likelihood + entropy) / statistics.mass

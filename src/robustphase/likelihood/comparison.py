@@ -71,13 +71,13 @@ def residual_scales(residuals: Array, active: Array, levels: Array) -> Array:
     """
     k = residuals.shape[1]
     scales, shares = np.empty(k), np.broadcast_to(COMPARISON.level * (1 - levels), (k,))
-    chosen = np.broadcast_to(active, residuals.shape)
+    chosen, quantile = np.broadcast_to(active, residuals.shape), COMPARISON.quantile
     # One candidate at a time: a copy of all residuals would be the largest array of a fit.
     for index, column in enumerate(residuals.T):
         sizes = np.abs(column[chosen[:, index]])
         rank = min(int(shares[index] * sizes.size), sizes.size - 1)
         sizes.partition(rank)
-        scales[index] = max(sizes[rank] / COMPARISON.quantile, NOISE.tiny_scale)
+        scales[index] = max(sizes[rank] / quantile, NOISE.tiny_scale)
     return scales
 
 

@@ -50,6 +50,11 @@ class NoiseOptions:
     )
     largest: float = numeric(1e15, "standardised residuals beyond it count as that large: squares fit single precision")
     counts: int = budget(20, "most rounds of the classification")
+    numbers: int = budget(
+        1 << 13,
+        "numbers of one array of an e-step at a time: a dozen of them fit a core's cache, and no memory is asked from the system",
+    )
+    rows: int = budget(64, "and at least so many samples")
     counted: float = numeric(1e-2, "relative change of scale and share at which a classification is over")
 
 
@@ -188,27 +193,86 @@ def e_step(residuals: Array, spreads: Array, density: Array, weights: Array, mod
     model : NoiseModel
         The models of the columns.
     """
+    law, (m, k) = prepared(model, density.dtype), residuals.shape
+    clean, squares, spread_weights = (np.empty((m, k), density.dtype) for _ in range(3))
+    sums = np.zeros((9, k))
+    step = max(NOISE.numbers // max(k, 1), NOISE.rows)
+    for low in range(0, m, step):
+        part = slice(low, low + step)
+        seen = expected(residuals[part], spreads[part], density[part], weights[part], law)
+        clean[part], squares[part], spread_weights[part] = seen.clean, seen.weights, seen.spread_weights
+        sums += seen.sums
+    return Expectation(clean, squares, spread_weights, statistics_of(model, sums))
+
+
+class Prepared(NamedTuple):
+    """What an e-step has to know of k models, computed once for all blocks of a pass.
+
+    Attributes
+    ----------
+    scales, variances : ndarray of shape (k,)
+        σ₋ and ``σ₋σ₊``.
+    tails, factors, exponents, log_peaks, mixing, stretches, skews : ndarray of shape (k,)
+        1/ν, ``1 + 1/ν``, ``−(ν + 1)/2``, the logarithm of ``(1 − π) p(0)``, π, ``(σ₋/σ₊)²`` and ``σ₊/σ₋``, all of the precision
+        of the e-step.
+    """
+
+    scales: Array
+    variances: Array
+    tails: Array
+    factors: Array
+    exponents: Array
+    log_peaks: Array
+    mixing: Array
+    stretches: Array
+    skews: Array
+
+
+def prepared(model: NoiseModel, precision: np.dtype[Any]) -> Prepared:
+    """The models for e-steps of this precision."""
     degrees, skews, scales = model.degrees, model.skews, np.maximum(model.scales, NOISE.tiny_scale)
-    log_factor = _log_peak(model) + np.log(1 - model.mixing)
+    rounded = (
+        model.tails,
+        1 + model.tails,
+        -(degrees + 1) / 2,
+        _log_peak(model) + np.log(1 - model.mixing),
+        model.mixing,
+        skews**-2,
+        skews,
+    )
+    return Prepared(scales, scales**2 * skews, *(part.astype(precision) for part in rounded))
+
+
+class Expected(NamedTuple):
+    """What models say of some of the residuals: as in :class:`Expectation`, with sums (9, k) that :func:`statistics_of` reads."""
+
+    clean: Array
+    weights: Array
+    spread_weights: Array
+    sums: Array
+
+
+def expected(residuals: Array, spreads: Array, density: Array, weights: Array, model: Prepared) -> Expected:
+    """The e-step of a block; parameters as in :func:`e_step`."""
     precision = density.dtype
     # Few operations, and in place: with one column a block is so small that each of them costs more than its arithmetic.
     positive = residuals > 0
-    stretch = np.where(positive, skews**-2, 1.0).astype(precision, copy=False)
+    stretch = np.where(positive, model.stretches, precision.type(1))
     # What single precision cannot hold is infinite until it is clipped.
     with np.errstate(over="ignore"):
-        base = (residuals / scales).astype(precision, copy=False)
+        base = (residuals / model.scales).astype(precision, copy=False)
     np.clip(base, -NOISE.largest, NOISE.largest, out=base)
     base *= base
     base *= stretch
-    leverages = np.minimum(spreads / (scales**2 * skews), NOISE.largest).astype(precision, copy=False)
+    leverages = np.minimum(spreads / model.variances, NOISE.largest).astype(precision, copy=False)
     base += leverages
-    base *= model.tails.astype(precision)
+    base *= model.tails
     base += 1
     logarithms = np.log(base)
-    likely = logarithms * (-(degrees + 1) / 2).astype(precision)
-    likely += log_factor.astype(precision)
+    likely = logarithms * model.exponents
+    likely += model.log_peaks
     np.exp(likely, out=likely)
-    mixture = density * model.mixing.astype(precision)
+    mixture = density * model.mixing
     mixture += likely
     clean = np.divide(likely, mixture, out=likely)
     np.log(mixture, out=mixture)
@@ -216,25 +280,44 @@ def e_step(residuals: Array, spreads: Array, density: Array, weights: Array, mod
     # u = (ν + 1)/(ν + q) is (1 + 1/ν) over the base; the stretch above zero divides the weights as it did the squares.
     shrunk = clean / base
     np.divide(counted, base, out=base)
-    total, kept = _sums(counted), _sums(base)
-    above, kept_above = _sums(counted * positive), _sums(base * positive)
-    # Leverages have no sign, so either scale gets half of them; the differences below gave them to the side of the residual.
+    sums = np.empty((9, clean.shape[1]))
+    _sum_into(sums[0], weights)
+    _sum_into(sums[1], counted)
+    _sum_into(sums[2], counted * positive)
+    _sum_into(sums[3], base)
+    _sum_into(sums[4], base * positive)
     base *= leverages
-    leverage = (1 + model.tails) * _sums(base)
-    excess = scales**2 * ((1 + model.tails) * _sums(base * positive) - leverage / 2)
-    shrunk *= (1 + model.tails).astype(precision)
-    spread = (degrees + 1) * scales**2
-    statistics = Statistics(
-        np.broadcast_to(_sums(weights), total.shape),
+    _sum_into(sums[5], base)
+    base *= positive
+    _sum_into(sums[6], base)
+    logarithms *= counted
+    _sum_into(sums[7], logarithms)
+    mixture *= weights
+    _sum_into(sums[8], mixture)
+    shrunk *= model.factors
+    stretch *= shrunk
+    shrunk /= model.skews
+    return Expected(clean, stretch, shrunk, sums)
+
+
+def statistics_of(model: NoiseModel, sums: Array) -> Statistics:
+    """The statistics that sums of :class:`Expected`, added over the blocks, amount to."""
+    skews, scales = model.skews, np.maximum(model.scales, NOISE.tiny_scale)
+    mass, total, above, kept, kept_above, held, held_above, logarithms, log_likelihood = sums
+    # Leverages have no sign, so either scale gets half of them; the differences below gave them to the side of the residual.
+    leverage = (1 + model.tails) * held
+    excess = scales**2 * ((1 + model.tails) * held_above - leverage / 2)
+    spread = (model.degrees + 1) * scales**2
+    return Statistics(
+        mass,
         total,
         spread * ((total - above) - (kept - kept_above)) + excess,
         skews**2 * (spread * (above - kept_above) - excess),
         leverage,
-        _sums(counted * logarithms),
+        logarithms,
         total - kept,
-        _sums(weights * mixture),
+        log_likelihood,
     )
-    return Expectation(clean, shrunk * stretch, shrunk / skews.astype(precision), statistics)
 
 
 def m_step(model: NoiseModel, statistics: Statistics, most: Array) -> NoiseModel:
@@ -320,6 +403,11 @@ def _scored_tails(model: NoiseModel, statistics: Statistics) -> Array:
     step = np.clip(-score / (nu**2 * information), -longest, longest)
     tails: Array = np.clip(model.tails + step, NOISE.lightest, NOISE.heaviest)
     return tails
+
+
+def _sum_into(total: Array, values: Array) -> None:
+    """The sums of the columns of values (m, k), or of one for all, put into ``total`` (k,)."""
+    total[:] = np.add.reduce(values, axis=0, dtype=np.float64)
 
 
 def _sums(values: Array) -> Array:

@@ -167,7 +167,8 @@ def certify(answers: Answers, *, mean_estimator: str = "filter", random_state: A
     mean_estimator, random_state
         Which robust mean to take where the weights of the answers do not settle the matter.
     """
-    keep = kept(answers.weights)
+    # As numbers: roots of truth values would be taken in half precision.
+    keep = kept(answers.weights).astype(np.float64)
     if isinstance(answers.source, OperatorRows):
         means, _ = _means(answers, keep)
         unknown = np.full(answers.backgrounds.size, np.nan)
