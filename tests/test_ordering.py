@@ -12,7 +12,15 @@ from numpy.testing import assert_array_equal
 from robustphase.ordering import stable_order
 
 
-@given(arrays(np.float64, st.integers(0, 60), elements=st.floats(allow_nan=False, allow_infinity=False)))
+def numbers(width):
+    return arrays(
+        np.dtype(f"f{width // 8}"),
+        st.integers(0, 60),
+        elements=st.floats(allow_nan=False, allow_infinity=False, width=width),
+    )
+
+
+@given(st.sampled_from([32, 64]).flatmap(numbers))
 def test_any_values_are_ordered_as_by_a_stable_sort(values):
     assert_array_equal(stable_order(values), np.argsort(values, kind="stable"))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import robustphase as rp
-from robustphase.recover.model.rival_signal import find_rival
+from robustphase.recover.model.rival_signal import Least, find_rival
 from robustphase.recover.model.single_entries import single_entry_gain
 from robustphase.recover.model.verdict import ModelWarning
 
@@ -81,7 +81,7 @@ def test_an_adversary_that_doubles_the_largest_responses_is_not_everywhere():
 def test_another_gain_is_looked_at_alone_where_no_more_samples_are_flagged_than_may_be_bad():
     rows, here, _, signal, rng = two_signals(8)
     residuals = np.where(rng.random(len(rows)) < 0.4, here, 0.0) + 0.1 * rng.standard_normal(len(rows))
-    found = find_rival(rows, residuals, here, np.abs(residuals) > 0.3, signal, 0.1, wanted=1.0)
+    found = find_rival(rows, residuals, here, np.abs(residuals) > 0.3, signal, 0.1, least=Least(of_flagged=1.0))
     assert found.share == found.everywhere == 0.0
     assert found.at_gain > 0.3
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dsyevr, ssyevr
 
-from robustphase.constants import budget, derived, empirical
+from robustphase.constants import budget, derived, empirical, numeric
 from robustphase.population.real_rows import least_curvature as least_paired_curvature
 from robustphase.problem import real_unknowns
 from robustphase.rows.passes import abs2
@@ -37,6 +37,9 @@ class DeterminacyOptions:
     curvature_depth: float = budget(
         36.0,
         "steps of Lanczos' method for the least curvature of more unknowns, times the root of the rows per unknown",
+    )
+    cancelled: float = numeric(
+        0.1, "part of a vector that is left across others, below which roundings are taken out too"
     )
 
 
@@ -138,7 +141,7 @@ def _least_ritz_value(tangents: Array, free: Array | None, depth: int, rng: np.r
         before = math.sqrt(float(vector @ vector))
         vector = vector - (earlier @ vector) @ earlier
         length = math.sqrt(float(vector @ vector))
-        if not length > 0.1 * before:
+        if not length > DETERMINACY.cancelled * before:
             # Twice, since what is left is much shorter than what was taken away, and so not quite across it.
             vector = vector - (earlier @ vector) @ earlier
             length = math.sqrt(float(vector @ vector))

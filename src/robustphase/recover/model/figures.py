@@ -38,7 +38,7 @@ from robustphase.recover.model.residuals import (
     weighed_noise,
     without_tails,
 )
-from robustphase.recover.model.rival_signal import Rival, find_rival
+from robustphase.recover.model.rival_signal import Least, Rival, find_rival
 from robustphase.recover.model.samples import FittedSamples, Part, taken
 from robustphase.recover.model.single_entries import single_entry_gain
 from robustphase.rows.passes import abs2
@@ -315,14 +315,12 @@ def _rival(part: Part, j: int, residuals: Array, predictions: Array, good: Array
     flagged = ~keep[used]
     # It explains no more than all flagged samples.
     share = min(np.count_nonzero(flagged) / max(flagged.size, 1), _flagged(part, j))
-    wanted = float(part.fit.expected[j]) / max(share, _TINY)
+    expected = float(part.fit.expected[j])
+    least = Least(expected / max(share, _TINY), expected)
     # Another gain is seen without the rows.
-    rows = part.single if wanted >= 1 or used.all() else part.single[used]
+    rows = part.single if least.of_flagged >= 1 or used.all() else part.single[used]
     signal = part.fit.signals[:, j]
-    least = float(part.fit.expected[j])
-    return find_rival(
-        rows, residuals[used], predictions[used], flagged, signal, float(scale), wanted=wanted, least=least
-    )
+    return find_rival(rows, residuals[used], predictions[used], flagged, signal, float(scale), least=least)
 
 
 def _loose(design: Design | None) -> bool:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
+from robustphase.ordering import stable_order
 from robustphase.recover.model.figure_options import FIGURES, RIVAL_FROM
 from robustphase.recover.model.limits import CHECKS
 from robustphase.rows.source import Array
@@ -121,24 +122,8 @@ def ordered(values: Array) -> Ordered:
     """Values with their order, in single precision where there are many."""
     largest = float(np.abs(values).max(initial=0.0))
     fast = values.size >= _MANY and 1 / _LARGE < largest < _LARGE
-    order = _by_digits(values) if fast else np.argsort(values)
+    order = stable_order(values.astype(np.float32)) if fast else np.argsort(values)
     return Ordered(values, order, _ties(values[order]))
-
-
-def _by_digits(values: Array) -> Array:
-    """The order of values in single precision, by one half of their bits after the other.
-
-    NumPy orders numbers of sixteen bits by their digits, without comparing any; of values that were not seen before, most of the
-    time of a comparison is lost where its outcome was guessed wrongly.
-    """
-    bits = values.astype(np.float32).view(np.int32)
-    # Negative numbers have their bits in the other order, and come first.
-    bits ^= (bits >> 31) | np.int32(-(1 << 31))
-    # Of more bits the lower ones are left.
-    low, high = bits.astype(np.uint16), (bits >> 16).astype(np.uint16)
-    order = np.argsort(low, kind="stable")
-    by_digits: Array = order[np.argsort(high[order], kind="stable")]
-    return by_digits
 
 
 def in_order(values: Ordered, chosen: Array) -> Array:

@@ -98,6 +98,25 @@ class Rival(NamedTuple):
     at_gain: float = 0.0
 
 
+class Least(NamedTuple):
+    """What a rival must explain to be of interest.
+
+    Attributes
+    ----------
+    of_flagged : float
+        Share of the flagged samples. From one on only the answer at another gain is of interest.
+    of_all : float
+        Share of all samples: no other rival is sought where none can explain so many.
+    """
+
+    of_flagged: float = 0.0
+    of_all: float = 0.0
+
+
+#: Every rival is of interest.
+ANY = Least()
+
+
 def find_rival(
     rows: Array,
     residuals: Array,
@@ -106,8 +125,7 @@ def find_rival(
     signal: Array,
     scale: float,
     *,
-    wanted: float = 0.0,
-    least: float = 0.0,
+    least: Least = ANY,
 ) -> Rival:
     """Seek a rival of a signal.
 
@@ -123,10 +141,8 @@ def find_rival(
         The answer.
     scale : float
         Of the residuals that are kept.
-    wanted : float, default=0.0
-        Share of the flagged samples that a rival must explain to be of interest. From one on only the answer at another gain is.
-    least : float, default=0.0
-        The same as a share of all samples: no other rival is sought where none can explain so many.
+    least : Least, optional
+        What a rival must explain to be of interest.
     """
     unknowns = signal.size * (2 if np.iscomplexobj(signal) else 1)
     energy, count = float(np.vdot(signal, signal).real), int(np.count_nonzero(flagged))
@@ -139,17 +155,17 @@ def find_rival(
         # The median of the better part.
         own = float(np.partition(left, best // 2)[best // 2]) / _NORMAL_HALF
         wide = max(scale, min(own, RIVAL.widest * energy), RIVAL.coarse * energy)
-        matters = RIVAL.least if one_sided else max(least, RIVAL.least)
+        matters = RIVAL.least if one_sided else max(least.of_all, RIVAL.least)
         share, everywhere = _support(residuals, ahead - predictions, wide, matters, one_sided=one_sided)
         # Samples in the tails of the noise that are not flagged agree with the answer, whatever else explains them.
         return min(share, count / flagged.size), everywhere
 
     gain = _gain(y, predictions[flagged])
     share, at_gain = support(gain * predictions, one_sided=True)
-    if wanted >= 1:
+    if least.of_flagged >= 1:
         return Rival(0.0, 0.0, gain, at_gain)
     found = Rival(share, 0.0, gain, at_gain)
-    if _most(residuals, predictions, scale, energy) < least * flagged.size:
+    if _most(residuals, predictions, scale, energy) < least.of_all * flagged.size:
         return found
 
     def stronger(known: Rival, rival: Array) -> Rival:
@@ -161,13 +177,13 @@ def find_rival(
     if count < RIVAL.samples * unknowns:
         return found
     # Of flagged samples that are nearly all a rival's, the first start leads to it.
-    nearly_all = wanted > RIVAL.nearly_all
+    nearly_all = least.of_flagged > RIVAL.nearly_all
     rival = _found(rows[flagged], y, signal, scale, 1 if nearly_all else RIVAL.starts)
     if nearly_all:
         # Then what explains the flagged samples best has little to gain from others: no more than chance.
         at_once = stronger(found, rival)
         explained = at_once.share * flagged.size
-        if explained + RIVAL.agree * math.sqrt(explained) < least * flagged.size:
+        if explained + RIVAL.agree * math.sqrt(explained) < least.of_all * flagged.size:
             return at_once
     # The rival's samples at which the answer is not far off were not flagged, and tell more of it.
     every = np.clip(residuals + predictions, -1e6 * energy, 1e6 * energy)
