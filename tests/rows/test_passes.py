@@ -18,6 +18,7 @@ from robustphase.rows import (
     ShiftedRows,
     adjoint,
     paired_loss_gradient,
+    passes,
     project,
     row_peaks,
     squared_loss_gradient,
@@ -294,7 +295,9 @@ def test_a_kernel_in_bulk_sees_large_blocks_where_they_cost_no_memory(rng, dtype
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_a_product_with_one_vector_is_that_with_many(rng, dtype, order):
+@pytest.mark.parametrize("in_cache", [0, passes.IN_CACHE])
+def test_a_product_with_one_vector_is_that_with_many(rng, monkeypatch, dtype, order, in_cache):
+    monkeypatch.setattr(passes, "IN_CACHE", in_cache)
     A, v = (rng.standard_normal((*shape, LONG_ROWS, 2)).view(np.complex128)[..., 0] for shape in ((40,), ()))
     A, v = (values if np.dtype(dtype).kind == "c" else values.real for values in (A, v))
     A, v = A.astype(dtype, order=order), v.astype(dtype)
@@ -302,7 +305,9 @@ def test_a_product_with_one_vector_is_that_with_many(rng, dtype, order):
     assert_allclose(multiply_block(A, v), together[:, 0], atol=100 * np.finfo(dtype).eps)
 
 
-def test_a_product_with_one_vector_does_not_warn_of_what_rows_hold():
+@pytest.mark.parametrize("in_cache", [0, passes.IN_CACHE])
+def test_a_product_with_one_vector_does_not_warn_of_what_rows_hold(monkeypatch, in_cache):
+    monkeypatch.setattr(passes, "IN_CACHE", in_cache)
     A = np.full((3, LONG_ROWS), 1e300)
     A[1, 0], A[2, :2] = np.nan, (np.inf, -np.inf)
     products = multiply_block(A, np.full(LONG_ROWS, 1e10))

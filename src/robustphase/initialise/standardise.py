@@ -215,6 +215,8 @@ class Standardised(NamedTuple):
 
     def typical_errors(self, signals: Array) -> Array:
         """How many times larger an error in all directions, relative to these signals (n, k), is when taken back: shape (k,)."""
+        if not self.changes:
+            return np.ones(signals.shape[1])
         return self._relative(signals, [change.typical_stretch for change in self.changes])
 
     def _relative(self, signals: Array, stretches: list[float]) -> Array:

@@ -22,8 +22,9 @@ from robustphase.rows.threads import scratch
 DOUBLE = (np.dtype(np.float64), np.dtype(np.complex128))
 #: Numbers of one array of a slice: a handful of such arrays fit the cache of a core.
 NUMBERS = 1 << 16
-#: Entries of a row from which on an inner product for each is faster than a product with the matrix of all.
-LONG_ROWS = 64
+#: Entries of a row from which on an inner product for each is faster than a product with the matrix of all, where rows come from
+#: memory; and bytes of all rows up to which they stay in cache.
+LONG_ROWS, IN_CACHE = 64, 1 << 23
 
 
 def project_block(block: Array | OperatorBlock, vectors: Array) -> Array:
@@ -41,25 +42,31 @@ def multiply_block(block: Array | OperatorBlock, vectors: Array) -> Array:
         return block.project(vectors)
     if vectors.dtype.kind == "c" and block.dtype.kind != "c":
         return _joined(np.dot(block, split_parts(vectors)), vectors.ndim)
-    if vectors.ndim == 1 and _in_long_rows(block) and block.dtype == vectors.dtype:
-        return _row_by_row(block, vectors)
-    product: Array = np.dot(block, vectors)
+    # Whatever a user's rows hold, it is not here that anybody is warned of it.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if vectors.ndim == 1 and block.dtype == vectors.dtype and _long_from_memory(block):
+            return _row_by_row(block, vectors)
+        product: Array = np.dot(block, vectors)
     return product
 
 
-def _in_long_rows(block: Array) -> bool:
-    return block.shape[1] >= LONG_ROWS and block.strides[1] == block.itemsize
+def _long_from_memory(block: Array) -> bool:
+    """Whether the rows are long, and those of the array that they are a part of too many to be in cache."""
+    whole = block if block.base is None else block.base
+    return (
+        block.shape[1] >= LONG_ROWS
+        and block.strides[1] == block.itemsize
+        and getattr(whole, "nbytes", IN_CACHE + 1) > IN_CACHE
+    )
 
 
 def _row_by_row(block: Array, vector: Array) -> Array:
     """``B v`` as one inner product for each row.
 
     That reads rows in the order in which they lie in memory, and reached its full speed, where products of a matrix with a vector
-    go through several rows at once, and reached half of it.
+    go through several rows at once, and reached half of it. In cache these are up to twice as fast.
     """
-    # Like those products, and unlike other functions of NumPy, it does not warn of what a user's rows may hold.
-    with np.errstate(over="ignore", invalid="ignore"):
-        products: Array = np.vecdot(vector.conj(), block)
+    products: Array = np.vecdot(vector.conj(), block)
     return products
 
 

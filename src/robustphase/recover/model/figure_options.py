@@ -15,7 +15,7 @@ class FigureOptions:
     bins: int = budget(12, "bins of the prediction along which the responses are followed")
     fewest: int = budget(8, "fewest samples of a bin")
     rows: int = derived(
-        4000, "fewest rows: half of them show a share of 0.02 with 4.5 standard deviations, and to spare"
+        3000, "fewest rows: half of two thirds of them show a share of 0.02 with 4.5 standard deviations"
     )
     rows_per_unknown: float = empirical(8.0, "fewest rows for every real unknown: a direction is found in half of them")
     rows_share: float = budget(0.125, "rows that are taken over all of them, where memory has room for so many")
