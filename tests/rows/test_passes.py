@@ -305,6 +305,16 @@ def test_a_product_with_one_vector_is_that_with_many(rng, monkeypatch, dtype, or
     assert_allclose(multiply_block(A, v), together[:, 0], atol=100 * np.finfo(dtype).eps)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rows", [passes.FEWEST_ROWS - 1, passes.FEWEST_ROWS, 50])
+def test_a_product_a_few_rows_at_a_time_is_that_of_all(rng, monkeypatch, dtype, rows):
+    A, V = rng.standard_normal((101, 7)), rng.standard_normal((7, 3))
+    monkeypatch.setattr(passes, "AS_THEY_ARE", rows * V.size)
+    for vectors in (V, V + 1j * V[::-1]):
+        product = multiply_block(A.astype(dtype), vectors.astype(np.result_type(dtype, vectors.dtype.type(0))))
+        assert_allclose(product, A @ vectors, atol=100 * np.finfo(dtype).eps)
+
+
 @pytest.mark.parametrize("in_cache", [0, passes.IN_CACHE])
 def test_a_product_with_one_vector_does_not_warn_of_what_rows_hold(monkeypatch, in_cache):
     monkeypatch.setattr(passes, "IN_CACHE", in_cache)

@@ -25,6 +25,9 @@ NUMBERS = 1 << 16
 #: Entries of a row from which on an inner product for each is faster than a product with the matrix of all, where rows come from
 #: memory; and bytes of all rows up to which they stay in cache.
 LONG_ROWS, IN_CACHE = 64, 1 << 23
+#: Multiplications up to which OpenBLAS takes matrices as they are, and fewest rows of such a product. Of larger ones it makes
+#: copies in another order first, which for few columns takes longer than the product.
+AS_THEY_ARE, FEWEST_ROWS = 1_000_000, 16
 
 
 def project_block(block: Array | OperatorBlock, vectors: Array) -> Array:
@@ -40,13 +43,28 @@ def multiply_block(block: Array | OperatorBlock, vectors: Array) -> Array:
     """``B V`` in the precision of both."""
     if isinstance(block, OperatorBlock):
         return block.project(vectors)
-    if vectors.dtype.kind == "c" and block.dtype.kind != "c":
-        return _joined(np.dot(block, split_parts(vectors)), vectors.ndim)
     # Whatever a user's rows hold, it is not here that anybody is warned of it.
     with np.errstate(over="ignore", invalid="ignore"):
-        if vectors.ndim == 1 and block.dtype == vectors.dtype and _long_from_memory(block):
+        if vectors.dtype.kind == "c" and block.dtype.kind != "c":
+            return _joined(_times_columns(block, split_parts(vectors)), vectors.ndim)
+        if vectors.ndim == 2:
+            return _times_columns(block, vectors)
+        if block.dtype == vectors.dtype and _long_from_memory(block):
             return _row_by_row(block, vectors)
         product: Array = np.dot(block, vectors)
+    return product
+
+
+def _times_columns(block: Array, vectors: Array) -> Array:
+    """``B V``, a few rows at a time where that spares copies of them."""
+    (count, n), k = block.shape, vectors.shape[1]
+    step = AS_THEY_ARE // max(n * k, 1)
+    if not FEWEST_ROWS <= step < count or block.dtype != vectors.dtype or block.dtype.kind == "c":
+        whole: Array = np.dot(block, vectors)
+        return whole
+    product, columns = np.empty((count, k), block.dtype), np.ascontiguousarray(vectors)
+    for low in range(0, count, step):
+        np.dot(block[low : low + step], columns, out=product[low : low + step])
     return product
 
 
