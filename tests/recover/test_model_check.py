@@ -24,7 +24,7 @@ from robustphase.recover.model import (
     sampling_error,
 )
 from robustphase.recover.model.determinacy import least_curvature, variety
-from robustphase.recover.model.figure_options import FIGURES
+from robustphase.recover.model.limits import FIGURES
 from robustphase.recover.model.residuals import crowded_counts, ordered, without_tails
 from robustphase.rows import MemoryRows
 from robustphase.simulate import make_world

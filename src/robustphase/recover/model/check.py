@@ -12,17 +12,18 @@ from __future__ import annotations
 
 from robustphase.recover.model.consequences import error_as_given
 from robustphase.recover.model.design import Design
-from robustphase.recover.model.design_checks import design_checks
 from robustphase.recover.model.figures import Figures
-from robustphase.recover.model.order_checks import row_order_checks, turn_check
 from robustphase.recover.model.residual_checks import (
     background_check,
     dependence_check,
     evenness_check,
     length_check,
     power_check,
+    row_order_checks,
+    turn_check,
 )
 from robustphase.recover.model.sample_checks import (
+    design_checks,
     explained_check,
     flagged_check,
     noise_check,

@@ -10,13 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.recover.model.changes import changes
 from robustphase.recover.model.design import Design, design_of, first_pass, mostly
 from robustphase.recover.model.determinacy import random_directions
-from robustphase.recover.model.directions import across, dependence, strongest_directions
-from robustphase.recover.model.figure_options import FIGURES, RIVAL_FROM
+from robustphase.recover.model.directions import across, changes, dependence, strongest_directions
 from robustphase.recover.model.held_out import last_pass, without_half
-from robustphase.recover.model.limits import CHECKS
+from robustphase.recover.model.limits import CHECKS, FIGURES, RIVAL_FROM
 from robustphase.recover.model.power import power_of
 from robustphase.recover.model.residuals import (
     clip,

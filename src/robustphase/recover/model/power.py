@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robustphase.recover.model.figure_options import FIGURES
-from robustphase.recover.model.limits import CHECKS
+from robustphase.recover.model.limits import CHECKS, FIGURES
 from robustphase.recover.model.residuals import NORMAL_MAD
 from robustphase.rows.source import Array
 

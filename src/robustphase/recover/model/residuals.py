@@ -9,8 +9,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from robustphase.ordering import stable_order
-from robustphase.recover.model.figure_options import FIGURES, RIVAL_FROM
-from robustphase.recover.model.limits import CHECKS
+from robustphase.recover.model.limits import CHECKS, FIGURES, RIVAL_FROM
 from robustphase.rows.source import Array
 
 _TINY = float(np.finfo(np.float64).tiny)

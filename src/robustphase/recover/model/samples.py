@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robustphase.problem import kept
-from robustphase.recover.model.figure_options import FIGURES
+from robustphase.recover.model.limits import FIGURES
 from robustphase.rows import MemoryRows, OperatorRows, RowSource, rows_at
 from robustphase.rows.passes import NUMBERS
 from robustphase.rows.source import Array
