@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.testing import assert_allclose
 
-from robustphase.descend.group_leverage import LEVERAGE, group_leverages
+from robustphase.descend.amplitude_flow import LEVERAGE, group_leverages
 from robustphase.problem import Grouping, Problem
 from robustphase.rows import as_source
 from robustphase.simulate import Ptychography

@@ -20,9 +20,8 @@ import numpy as np
 from robustphase.constants import budget, numeric
 from robustphase.descend.newton import Inner, Step, gauss_newton_step, relative_lengths, shortened
 from robustphase.descend.objective import in_double
+from robustphase.likelihood.dependent_noise import PoissonLaw, VarianceLaw
 from robustphase.likelihood.laws import Judged, Readings, means_of
-from robustphase.likelihood.poisson_law import PoissonLaw
-from robustphase.likelihood.variance_law import VarianceLaw
 from robustphase.problem import Problem, put_columns, real_unknowns, select_columns
 from robustphase.rows import project
 from robustphase.rows.passes import abs2

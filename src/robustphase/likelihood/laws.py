@@ -1,8 +1,7 @@
 """Laws of readings whose noise depends on the signal, each beside a share of bad readings.
 
 A reading y of a sample with the mean μ = |aᴴx|² + b + B (b unknown, B known) is clean with probability 1 − π and then follows a
-law: that of counts (:mod:`robustphase.likelihood.poisson_law`), or one with a variance curve
-(:mod:`robustphase.likelihood.variance_law`).
+law: that of counts, or one with a variance curve (:mod:`robustphase.likelihood.dependent_noise`).
 
 A censored reading (a saturated camera) says "at least y": its likelihood is the probability of that, and its residual what the
 expected reading lies above the mean. A bad reading follows a law f that does not know the covariates; at a censored reading f is
@@ -58,7 +57,7 @@ class Readings(NamedTuple):
     bad : ndarray of shape (m, 1) or (m, k)
         Law f of bad readings: density (probability, for counts); the probability of at least y where censored.
     prone : ndarray of shape (m, 1) or (m, k), optional
-        Share of bad readings among those like this one, over that of all (:mod:`robustphase.likelihood.bad_classes`); one, if
+        Share of bad readings among those like this one, over that of all (:mod:`robustphase.likelihood.bad_responses`); one, if
         none is given.
     """
 

@@ -6,7 +6,7 @@ bounded influence, which give up efficiency for the least bias that contaminatio
 
 Candidates are sought among the half of the samples that the answer explains worst, which are clean where the bad ones were made
 to fit it, and, since the attacker may have hidden the signal from such a search, along all directions that any smooth weighting
-of the ranks shows (:mod:`robustphase.initialise.hidden_directions`). Rows whose lengths are too frequent count less. From these
+of the ranks shows (:mod:`robustphase.initialise.rank_spectra`). Rows whose lengths are too frequent count less. From these
 candidates and from the answer signals are fitted to all samples with a noise that is *held* tight, so that bad samples cannot
 pass for wider noise; once as they are, and once with weights that fall off with the projection, so that a few strong samples do
 not outweigh many ordinary ones (Mallows' estimator). What explains the worse half best stands as it was found, too: where bad

@@ -2,7 +2,7 @@
 
 Bad counts that know nothing of the covariates have one share and one law. An adversary's do not: classes of samples by their
 energies, or by their grips on directions that the doubts show, then tell them from the others
-(:mod:`robustphase.likelihood.bad_classes`). Classes that nothing asks for blur both, which costs accuracy. So classes are kept
+(:mod:`robustphase.likelihood.bad_responses`). Classes that nothing asks for blur both, which costs accuracy. So classes are kept
 where the counts become more likely by twice as much as classes by chance make them: what is gained by chance is lost again on
 samples that have not been seen (Akaike).
 
@@ -22,18 +22,19 @@ import numpy as np
 from robustphase.constants import budget, derived, numeric
 from robustphase.descend.law_fit import Effort, LawFit, fit_law
 from robustphase.descend.newton import relative_lengths
-from robustphase.likelihood.bad_classes import BadClasses, bad_classes
-from robustphase.likelihood.bad_responses import DENSITY
+from robustphase.likelihood.bad_responses import DENSITY, BadClasses, bad_classes
+from robustphase.likelihood.dependent_noise import PoissonLaw
 from robustphase.likelihood.laws import Judged, Readings, share_within
-from robustphase.likelihood.poisson_law import PoissonLaw
 from robustphase.problem import Problem, put_columns, real_unknowns
-from robustphase.recover.law.doubted_grips import GRIPS, doubted_grips, worth_learning
-from robustphase.recover.law.doubtful_direction import (
+from robustphase.recover.law.grips import (
     DIRECTION,
+    GRIPS,
+    doubted_grips,
     doubtful_direction,
     more_likely,
     moved_beyond_chance,
     without_the_largest,
+    worth_learning,
 )
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
