@@ -1,16 +1,15 @@
 """Rows on the workers of a Dask cluster, and passes over them: one task per worker and pass.
 
 The rows are brought to the workers once, as one *shard* on each. A pass sends every worker the kernel and its own slices of the
-per-sample arrays, and takes back sums and per-sample values; the sums are added in the order of the shards, not of their
-arrival. Nothing in the scheduler grows with the number of blocks or of passes.
+per-sample arrays, and takes back sums and per-sample values; the sums are added in the order of the shards, not of their arrival.
+Nothing in the scheduler grows with the number of blocks or of passes.
 
 What is small travels with the task, through the scheduler. What is large goes directly from here to the worker, and per-sample
 arrays stay there for a while under a hash of their content, because passes often come with the arrays of the pass before.
 
 A worker may die at any time. Its shard is then made again elsewhere, from the recipe of the array; what had been sent to the
-worker is sent again from here, and only the part of the pass that is missing is repeated. Shards stay what they are, so the
-sums do as well. Who dies, freezes or is full is for ``watch`` to see; ``preflight`` asks beforehand whether the workers run
-the same version.
+worker is sent again from here, and only the part of the pass that is missing is repeated. Shards stay what they are, so the sums
+do as well. Who dies, freezes or is full is for ``workers`` to see, which asks beforehand whether they run the same version.
 """
 
 from __future__ import annotations
@@ -42,9 +41,8 @@ from robustphase.rows.dask.partition import (
     sweep_shard,
     take,
 )
-from robustphase.rows.dask.preflight import check_workers
 from robustphase.rows.dask.serialise import serialise
-from robustphase.rows.dask.watch import Watch
+from robustphase.rows.dask.workers import Watch, check_workers
 from robustphase.rows.io.limits import reason, require
 from robustphase.rows.source import Array, Kernel, Parts, add_sums
 
