@@ -22,14 +22,12 @@ from robustphase.means.filter import filter_points
 from robustphase.means.geometric_median import TINY
 from robustphase.rows import MaskedRows, RowSource, ScaledRows, ShiftedRows, TransformedRows, as_source, rows_at
 from robustphase.rows.source import Array, Parts
-from robustphase.spectra.bulk import bulk_of, too_many_for_quartiles
-from robustphase.spectra.density import some_stand_apart
-from robustphase.spectra.lean import leaning_direction
+from robustphase.spectra.bulk import bulk_of, leaning_direction, too_many_for_quartiles
 from robustphase.spectra.minmax import OPTIONS as MINMAX
 from robustphase.spectra.minmax import minmax_covariance
 from robustphase.spectra.outlyingness import OPTIONS as OUTLYINGNESS
 from robustphase.spectra.outlyingness import yardstick_of
-from robustphase.spectra.reconsider import enough_points, reconsider
+from robustphase.spectra.reconsider import enough_points, reconsider, some_stand_apart
 from robustphase.validation import NONFINITE, check_choice, check_contamination, hide_extremes
 
 
