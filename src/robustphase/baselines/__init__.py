@@ -17,21 +17,18 @@ starts, ``descent`` the loop that most share, ``problem`` the checks and units. 
 
 from collections.abc import Callable
 
-from robustphase.baselines.amplitude_flows import (
+from robustphase.baselines.absolute_loss import geometric_subgradient, polyak_subgradient, prox_linear
+from robustphase.baselines.flows import (
     median_reshaped_wirtinger_flow,
-    reweighted_amplitude_flow,
-    truncated_amplitude_flow,
-)
-from robustphase.baselines.m_estimates import cauchy_least_squares, smoothed_l1
-from robustphase.baselines.problem import BaselineResult
-from robustphase.baselines.prox import prox_linear
-from robustphase.baselines.subgradient import geometric_subgradient, polyak_subgradient
-from robustphase.baselines.wirtinger_flows import (
     median_truncated_wirtinger_flow,
     poisson_wirtinger_flow,
+    reweighted_amplitude_flow,
+    truncated_amplitude_flow,
     truncated_wirtinger_flow,
     wirtinger_flow,
 )
+from robustphase.baselines.m_estimates import cauchy_least_squares, smoothed_l1
+from robustphase.baselines.problem import BaselineResult
 
 #: All baselines by name, the plain one first.
 METHODS: dict[str, Callable[..., BaselineResult]] = {

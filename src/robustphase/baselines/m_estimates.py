@@ -21,8 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import least_squares, minimize
 
-from robustphase.baselines.descent import weighted_sum
-from robustphase.baselines.problem import BaselineResult, Options, Problem, build_problem, refuse_complex
+from robustphase.baselines.problem import BaselineResult, Options, Problem, build_problem, refuse_complex, weighted_sum
 from robustphase.baselines.starts import least_correlation_start, median_truncated_start
 from robustphase.rows import Parts, project
 from robustphase.rows.passes import abs2
