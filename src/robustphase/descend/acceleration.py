@@ -34,21 +34,11 @@ ACCELERATION = AccelerationOptions()
 
 
 class Aitken(NamedTuple):
-    """One factor per candidate, adapted from step to step.
+    """One factor per candidate, adapted from step to step."""
 
-    Attributes
-    ----------
-    factors : ndarray of shape (k,) or float
-        Present factors; before the first step a single one for all.
-    least : float
-        Bound of the adapted factors from below.
-    steps : ndarray of shape (n, k), optional
-        The last steps of the map.
-    """
-
-    factors: Array | float
-    least: float = ACCELERATION.least
-    steps: Array | None = None
+    factors: Array | float  # (k,): present factors; before the first step a single one for all
+    least: float = ACCELERATION.least  # Bound of the adapted factors from below
+    steps: Array | None = None  # (n, k): the last steps of the map
 
     def only(self, columns: Array) -> Aitken:
         """Those of some candidates."""

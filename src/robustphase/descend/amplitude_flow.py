@@ -73,24 +73,14 @@ AMPLITUDE = AmplitudeOptions()
 
 
 class AmplitudeFit(NamedTuple):
-    """A signal (n,), probabilities to be clean and shared weights of the samples (m,), and how the descent went.
-
-    Attributes
-    ----------
-    noise : NoiseModel
-        Law of the residuals of the amplitudes.
-    moved : float
-        Relative length of the last step.
-    loss : float
-        Mean square of the residuals of the amplitudes that count.
-    """
+    """A signal (n,), probabilities to be clean and shared weights of the samples (m,), and how the descent went."""
 
     signal: Array
     clean: Array
     shared: Shared
-    noise: NoiseModel
-    moved: float
-    loss: float
+    noise: NoiseModel  # Law of the residuals of the amplitudes
+    moved: float  # Relative length of the last step
+    loss: float  # Mean square of the residuals of the amplitudes that count
 
 
 def is_uneven(energies: Array) -> bool:

@@ -112,23 +112,15 @@ class Free(Enum):
 
 
 class Stopping(NamedTuple):
-    """When a column has settled.
+    """When a column has settled."""
 
-    Attributes
-    ----------
-    tol, resolution : float
-        A step shorter than these fractions of the signal and of the noise is the last one.
-    passes, exact_passes : int
-        Most passes with population-Newton steps, and most Gauss-Newton steps after them.
-    unseen : float
-        So is a population-Newton step shorter than this fraction of what noise leaves open.
-    """
-
+    #: A step shorter than these fractions of the signal and of the noise is the last one.
     tol: float
     resolution: float
+    #: Most passes with population-Newton steps, and most Gauss-Newton steps after them.
     passes: int
     exact_passes: int
-    unseen: float = 0.0
+    unseen: float = 0.0  # A population-Newton step shorter than this fraction of what noise leaves open is the last
 
 
 TO_THE_END = Stopping(CLIMB.tol, CLIMB.resolution, CLIMB.passes, CLIMB.exact_passes)

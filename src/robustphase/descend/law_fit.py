@@ -57,34 +57,17 @@ LAW_FIT = LawFitOptions()
 
 
 class LawFit(NamedTuple):
-    """Fitted signals, one per column.
+    """Fitted signals, one per column."""
 
-    Attributes
-    ----------
-    signals : ndarray of shape (n, k)
-        The signals.
-    backgrounds : ndarray of shape (k,)
-        b.
-    law : PoissonLaw or VarianceLaw
-        The fitted laws.
-    projections, means : ndarray of shape (m, k)
-        ``A x`` and μ.
-    judged : Judged
-        What the laws say of the readings.
-    merits : ndarray of shape (steps, k)
-        M of the accepted points.
-    converged : ndarray of bool, shape (k,)
-        Whether the last step was negligible.
-    """
-
-    signals: Array
-    backgrounds: Array
-    law: Law
+    signals: Array  # (n, k)
+    backgrounds: Array  # (k,): b
+    law: Law  # The fitted laws
+    #: (m, k): ``A x`` and μ.
     projections: Array
     means: Array
-    judged: Judged
-    merits: Array
-    converged: Array
+    judged: Judged  # What the laws say of the readings
+    merits: Array  # (steps, k): M of the accepted points
+    converged: Array  # bool (k,): whether the last step was negligible
 
     def only(self, columns: Array) -> LawFit:
         """Some of the columns."""

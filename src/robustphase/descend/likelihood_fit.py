@@ -48,40 +48,21 @@ FIT = FitOptions()
 
 
 class LikelihoodFit(NamedTuple):
-    """Fitted signals, one per column.
+    """Fitted signals, one per column."""
 
-    Attributes
-    ----------
-    state : State
-        The fit.
-    projections, residuals, clean, weights : ndarray of shape (m, k)
-        ``A x``, ``y − |A x|² − b``, the probability to be clean, and the weights of iterated least squares; the latter two
-        without the weights of the covariates.
-    spreads : ndarray of shape (m, k)
-        Variances of the predictions.
-    moves : tuple of float
-        Relative length of each Newton step, the largest of all columns.
-    merits : ndarray of shape (passes, k)
-        M of the accepted points; NaN where a column had ended.
-    reasons : list of Reason
-        Why each column ended.
-    converged : ndarray of bool, shape (k,)
-        Whether what is left to go is negligible.
-    shared : Shared, optional
-        Weights of groups of rows that the fit made use of.
-    """
-
-    state: State
+    state: State  # The fit
+    #: (m, k): ``A x``, ``y − |A x|² − b``, the probability to be clean, and the weights of iterated least squares; the
+    #: latter two without the weights of the covariates.
     projections: Array
     residuals: Array
     clean: Array
     weights: Array
-    spreads: Array
-    moves: tuple[float, ...]
-    merits: Array
-    reasons: list[Reason]
-    converged: Array
-    shared: Shared | None = None
+    spreads: Array  # (m, k): variances of the predictions
+    moves: tuple[float, ...]  # Relative length of each Newton step, the largest of all columns
+    merits: Array  # (passes, k): M of the accepted points; NaN where a column had ended
+    reasons: list[Reason]  # Why each column ended
+    converged: Array  # bool (k,): whether what is left to go is negligible
+    shared: Shared | None = None  # Weights of groups of rows that the fit made use of
 
     def only(self, columns: Array) -> LikelihoodFit:
         """Some of the columns, given as a mask or by their places."""

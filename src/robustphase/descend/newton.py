@@ -45,23 +45,17 @@ NEWTON = NewtonOptions()
 
 
 class Moments(NamedTuple):
-    """Weighted sums over the samples, for k signals with ``s = aᴴx`` and residuals r.
+    """Weighted sums over the samples, for k signals with ``s = aᴴx`` and residuals r."""
 
-    Attributes
-    ----------
-    gradient : ndarray of shape (n, k)
-        ``Σ w r s a``: a fourth (a half, complex) of the negative gradient of the weighted squares.
-    mass, residual_sum, second, fourth : ndarray of shape (k,)
-        ``Σ w``, ``Σ w r``, ``Σ w |s|²`` and ``Σ w |s|⁴``.
-    joint : ndarray of shape (3, k), or (0, k)
-        ``Σ w s²``, ``Σ w |s|²s²`` and ``Σ w s⁴`` of complex signals behind real rows; of no use to others.
-    """
-
+    #: (n, k): ``Σ w r s a``: a fourth (a half, complex) of the negative gradient of the weighted squares.
     gradient: Array
+    #: (k,): ``Σ w``, ``Σ w r``, ``Σ w |s|²`` and ``Σ w |s|⁴``.
     mass: Array
     residual_sum: Array
     second: Array
     fourth: Array
+    #: (3, k), or (0, k): ``Σ w s²``, ``Σ w |s|²s²`` and ``Σ w s⁴`` of complex signals behind real rows; of no use to
+    #: others.
     joint: Array = np.empty((0, 0))
 
 
@@ -73,21 +67,11 @@ class Step(NamedTuple):
 
 
 class Inner(NamedTuple):
-    """Conjugate gradients inside a step.
+    """Conjugate gradients inside a step."""
 
-    Attributes
-    ----------
-    most : int
-        Most iterations, one pass each.
-    tol : float
-        Stop when the residual has fallen by this factor.
-    single : bool, default=False
-        Take the products in single precision. What they solve stays in that of the rows.
-    """
-
-    most: int
-    tol: float
-    single: bool = False
+    most: int  # Most iterations, one pass each
+    tol: float  # Stop when the residual has fallen by this factor
+    single: bool = False  # Take the products in single precision. What they solve stays in that of the rows.
 
 
 def initial_damping(m: int, unknowns: int) -> float:

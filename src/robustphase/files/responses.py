@@ -55,25 +55,14 @@ def read_values(path: str | os.PathLike[str], count: int, name: str | None = Non
 
 
 class Wanted(NamedTuple):
-    """What responses must fit to.
+    """What responses must fit to."""
 
-    Attributes
-    ----------
-    rows : int
-        Samples of the covariates.
-    transpose : bool
-        Whether the samples are the last axis of the responses.
-    other_end : int
-        Length of the axis of the covariates at the other end, which would be the samples if it was taken the wrong way; 0 if
-        unknown.
-    turned : bool
-        Whether the samples were taken from the last axis of the covariates.
-    """
-
-    rows: int
-    transpose: bool = False
+    rows: int  # Samples of the covariates
+    transpose: bool = False  # Whether the samples are the last axis of the responses
+    #: Length of the axis of the covariates at the other end, which would be the samples if it was taken the wrong way;
+    #: 0 if unknown.
     other_end: int = 0
-    turned: bool = False
+    turned: bool = False  # Whether the samples were taken from the last axis of the covariates
 
 
 def read_responses(

@@ -70,31 +70,22 @@ STANDARD = StandardOptions()
 
 
 class RowFigures(NamedTuple):
-    """What some rows say of their law, each with the standard error that chance and a share of bad rows may cause.
+    """What some rows say of their law, each with the standard error that chance and a share of bad rows may cause."""
 
-    Attributes
-    ----------
-    scale, scale_error : float
-        Median squared length over n, over what standard normal rows have; one for those.
-    longer, longer_error : float
-        By how many standard deviations of a squared length its deciles and its median are all too large, or, negative, too
-        small; zero where they disagree.
-    shift, shift_error : float
-        Median projection on the mean direction, in units of the root of the scale; zero without a mean.
-    spread, spread_error : float
-        Median of the mean n cos²; one for second moments that are multiples of the identity.
-    tails, tails_error : float
-        Robust standard deviation of the squared lengths over that of standard normal rows; one for those.
-    """
-
+    #: Median squared length over n, over what standard normal rows have; one for those.
     scale: float
     scale_error: float
+    #: By how many standard deviations of a squared length its deciles and its median are all too large, or, negative,
+    #: too small; zero where they disagree.
     longer: float
     longer_error: float
+    #: Median projection on the mean direction, in units of the root of the scale; zero without a mean.
     shift: float
     shift_error: float
+    #: Median of the mean n cos²; one for second moments that are multiples of the identity.
     spread: float
     spread_error: float
+    #: Robust standard deviation of the squared lengths over that of standard normal rows; one for those.
     tails: float
     tails_error: float
 
@@ -121,22 +112,13 @@ class RowFigures(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One change of the rows, ``A W`` for a Hermitian W: a number across a direction, another along it; or a matrix.
+    """One change of the rows, ``A W`` for a Hermitian W: a number across a direction, another along it; or a matrix."""
 
-    Attributes
-    ----------
-    across, along : float
-        The two numbers.
-    unit : ndarray of shape (n,), or (0,) where all directions are alike
-        The direction.
-    matrix : ndarray of shape (n, n), or (0, 0)
-        W as a whole, where that is what it takes.
-    """
-
+    #: The two numbers.
     across: float
     along: float
-    unit: Array
-    matrix: Array
+    unit: Array  # (n,), or (0,): the direction
+    matrix: Array  # (n, n), or (0, 0): W as a whole, where that is what it takes
 
     @property
     def stretch(self) -> float:

@@ -99,17 +99,10 @@ def doubted_density(responses: Array, doubts: Array) -> tuple[Array, Array]:
 
 
 class DensityCurves(NamedTuple):
-    """Two densities of responses at some of them, from which they are interpolated at others.
+    """Two densities of responses at some of them, from which they are interpolated at others."""
 
-    Attributes
-    ----------
-    responses : ndarray of shape (r,)
-        Increasing responses.
-    everything, doubted : ndarray of shape (r,)
-        The density of all responses there, and of those that contradict the signal.
-    """
-
-    responses: Array
+    responses: Array  # (r,): increasing responses
+    #: (r,): the density of all responses there, and of those that contradict the signal.
     everything: Array
     doubted: Array
 

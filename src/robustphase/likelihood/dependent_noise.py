@@ -97,21 +97,11 @@ LARGEST = 35.0
 
 
 class VarianceLaw(NamedTuple):
-    """Noise with a variance curve.
+    """Noise with a variance curve."""
 
-    Attributes
-    ----------
-    noise : NoiseModel
-        Law of the standardised residuals, of scale one.
-    curve : ndarray of shape (3, k)
-        c₀, c₁ and c₂.
-    energies : ndarray of shape (m, k)
-        Energies in τ, where they were last held.
-    """
-
-    noise: NoiseModel
-    curve: Array
-    energies: Array
+    noise: NoiseModel  # Law of the standardised residuals, of scale one
+    curve: Array  # (3, k): c₀, c₁ and c₂
+    energies: Array  # (m, k): energies in τ, where they were last held
 
     @property
     def mixing(self) -> Array:

@@ -42,30 +42,17 @@ LAWS = LawOptions()
 
 
 class Readings(NamedTuple):
-    """What was read.
+    """What was read."""
 
-    Attributes
-    ----------
-    responses : ndarray of shape (m, 1) or (m, k)
-        y, in the units in which it was read.
-    weights : ndarray of shape (m, 1) or (m, k)
-        Weights of the covariates; zero for samples that cannot be used.
-    censored : ndarray of bool, shape (m, 1) or (m, k), optional
-        Readings that say "at least that".
-    offsets : ndarray of shape (m, 1)
-        Known background B.
-    bad : ndarray of shape (m, 1) or (m, k)
-        Law f of bad readings: density (probability, for counts); the probability of at least y where censored.
-    prone : ndarray of shape (m, 1) or (m, k), optional
-        Share of bad readings among those like this one, over that of all (:mod:`robustphase.likelihood.bad_responses`); one, if
-        none is given.
-    """
-
-    responses: Array
-    weights: Array
-    censored: Array | None
-    offsets: Array
+    responses: Array  # (m, 1) or (m, k): y, in the units in which it was read
+    weights: Array  # (m, 1) or (m, k): weights of the covariates; zero for samples that cannot be used
+    censored: Array | None  # bool (m, 1) or (m, k): readings that say "at least that"
+    offsets: Array  # (m, 1): known background B
+    #: (m, 1) or (m, k): law f of bad readings: density (probability, for counts); the probability of at least y where
+    #: censored.
     bad: Array
+    #: (m, 1) or (m, k): share of bad readings among those like this one, over that of all
+    #: (:mod:`robustphase.likelihood.bad_responses`); one, if none is given.
     prone: Array | None = None
 
     def only(self, columns: Array) -> Readings:
@@ -92,22 +79,14 @@ class Readings(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What a law says of readings.
+    """What a law says of readings."""
 
-    Attributes
-    ----------
-    clean : ndarray of shape (m, k)
-        Probability to be clean.
-    weights, residuals : ndarray of shape (m, k)
-        The least-squares problem with the same gradient: weights (times those of the covariates) and working residuals.
-    log_likelihood : ndarray of shape (k,)
-        Sum of ``w log[(1 − π) p + π f]``.
-    """
-
-    clean: Array
+    clean: Array  # (m, k): probability to be clean
+    #: (m, k): the least-squares problem with the same gradient: weights (times those of the covariates) and working
+    #: residuals.
     weights: Array
     residuals: Array
-    log_likelihood: Array
+    log_likelihood: Array  # (k,): sum of ``w log[(1 − π) p + π f]``
 
 
 class CurvedNoise(NamedTuple):

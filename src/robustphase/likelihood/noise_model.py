@@ -122,49 +122,30 @@ class NoiseModel(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """Sums over the samples from which a model is renewed; each of shape (k,), weighted by the covariates.
+    """Sums over the samples from which a model is renewed; each of shape (k,), weighted by the covariates."""
 
-    Attributes
-    ----------
-    mass, clean : ndarray
-        Of the weights, and of the weights times the probability to be clean.
-    below, above : ndarray
-        Of r² of clean samples, weighted by iterated least squares, below and above zero; with each half of the ``v`` of all.
-    leverage : ndarray
-        Of ``v/(σ₋σ₊)`` of clean samples, weighted by iterated least squares.
-    logarithms, ratios : ndarray
-        Of ``log(1 + q/ν)`` and ``q/(ν + q)`` of clean samples.
-    log_likelihood : ndarray
-        Of ``log[(1 − π) p(r) + π f]``.
-    """
-
+    #: Of the weights, and of the weights times the probability to be clean.
     mass: Array
     clean: Array
+    #: Of r² of clean samples, weighted by iterated least squares, below and above zero; with each half of the ``v`` of
+    #: all.
     below: Array
     above: Array
-    leverage: Array
+    leverage: Array  # Of ``v/(σ₋σ₊)`` of clean samples, weighted by iterated least squares
+    #: Of ``log(1 + q/ν)`` and ``q/(ν + q)`` of clean samples.
     logarithms: Array
     ratios: Array
-    log_likelihood: Array
+    log_likelihood: Array  # Of ``log[(1 − π) p(r) + π f]``
 
 
 class Expectation(NamedTuple):
-    """What a model says of residuals.
+    """What a model says of residuals."""
 
-    Attributes
-    ----------
-    clean, weights : ndarray of shape (m, k)
-        Probability to be clean, and weight of r² in iterated least squares, in units of 1/σ₋².
-    spread_weights : ndarray of shape (m, k)
-        Weight of v, in the same units.
-    statistics : Statistics
-        For the m-step.
-    """
-
+    #: (m, k): probability to be clean, and weight of r² in iterated least squares, in units of 1/σ₋².
     clean: Array
     weights: Array
-    spread_weights: Array
-    statistics: Statistics
+    spread_weights: Array  # (m, k): weight of v, in the same units
+    statistics: Statistics  # For the m-step
 
 
 def initial_model(scales: Array, mixing: Array) -> NoiseModel:
@@ -206,19 +187,13 @@ def e_step(residuals: Array, spreads: Array, density: Array, weights: Array, mod
 
 
 class Prepared(NamedTuple):
-    """What an e-step has to know of k models, computed once for all blocks of a pass.
+    """What an e-step has to know of k models, computed once for all blocks of a pass."""
 
-    Attributes
-    ----------
-    scales, variances : ndarray of shape (k,)
-        σ₋ and ``σ₋σ₊``.
-    tails, factors, exponents, log_peaks, mixing, stretches, skews : ndarray of shape (k,)
-        1/ν, ``1 + 1/ν``, ``−(ν + 1)/2``, the logarithm of ``(1 − π) p(0)``, π, ``(σ₋/σ₊)²`` and ``σ₊/σ₋``, all of the precision
-        of the e-step.
-    """
-
+    #: (k,): σ₋ and ``σ₋σ₊``.
     scales: Array
     variances: Array
+    #: (k,): 1/ν, ``1 + 1/ν``, ``−(ν + 1)/2``, the logarithm of ``(1 − π) p(0)``, π, ``(σ₋/σ₊)²`` and ``σ₊/σ₋``, all of
+    #: the precision of the e-step.
     tails: Array
     factors: Array
     exponents: Array

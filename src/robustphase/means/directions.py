@@ -36,21 +36,11 @@ OPTIONS = DirectionOptions()
 
 
 class Directions(NamedTuple):
-    """Leading Ritz pairs of a covariance.
+    """Leading Ritz pairs of a covariance."""
 
-    Attributes
-    ----------
-    variances : ndarray of shape (k,)
-        Variances along the directions, largest first.
-    vectors : ndarray of shape (n, k)
-        Orthonormal directions.
-    projections : ndarray of shape (N, k)
-        Centred inner products ``(p_j − μ)ᴴ v`` of all points, also of those with weight zero.
-    """
-
-    variances: Array
-    vectors: Array
-    projections: Array
+    variances: Array  # (k,): variances along the directions, largest first
+    vectors: Array  # (n, k): orthonormal directions
+    projections: Array  # (N, k): centred inner products ``(p_j − μ)ᴴ v`` of all points, also of those with weight zero
 
 
 class RitzPairs(NamedTuple):

@@ -50,33 +50,15 @@ OPTIONS = ChunkOptions()
 
 @dataclass(frozen=True)
 class ColumnMeans:
-    """Robust means of the clouds of all columns.
+    """Robust means of the clouds of all columns."""
 
-    Attributes
-    ----------
-    matrix : ndarray of shape (n, n)
-        Column i is the robust mean of cloud i.
-    weights : ndarray of shape (count,)
-        Share of the clouds in which a sample (or a pair of samples) was kept.
-    removed : ndarray of shape (n,)
-        Share of its points that each cloud lost.
-    top_variance : ndarray of shape (n,)
-        Certificate of each mean: the variance along the worst direction found.
-    n_iter : int
-        Most rounds that a cloud took.
-    converged : bool
-        Whether every cloud ended without unexplained spread.
-    passes : int
-        Sweeps over ``A``, for all clouds.
-    """
-
-    matrix: Array
-    weights: Array
-    removed: Array
-    top_variance: Array
-    n_iter: int
-    converged: bool
-    passes: int
+    matrix: Array  # (n, n): column i is the robust mean of cloud i
+    weights: Array  # (count,): share of the clouds in which a sample (or a pair of samples) was kept
+    removed: Array  # (n,): share of its points that each cloud lost
+    top_variance: Array  # (n,): certificate of each mean: the variance along the worst direction found
+    n_iter: int  # Most rounds that a cloud took
+    converged: bool  # Whether every cloud ended without unexplained spread
+    passes: int  # Sweeps over ``A``, for all clouds
 
 
 class ColumnClouds:

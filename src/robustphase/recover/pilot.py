@@ -143,24 +143,12 @@ PER_SAMPLE = ("weights_", "residual_weights_", "covariate_weights_", "_probabili
 
 
 class RuleAsGiven(NamedTuple):
-    """How rows as they were given become standard ones, and the rule that weighs samples behind those.
+    """How rows as they were given become standard ones, and the rule that weighs samples behind those."""
 
-    Attributes
-    ----------
-    size : float
-        Unit of the rows.
-    changes : tuple of Change
-        What made them standard then, in their order.
-    rule : SampleRule
-        The rule.
-    state : State
-        Signal, background and noise law that samples are weighed by.
-    """
-
-    size: float
-    changes: tuple[Change, ...]
+    size: float  # Unit of the rows
+    changes: tuple[Change, ...]  # What made them standard then, in their order
     rule: SampleRule
-    state: State
+    state: State  # Signal, background and noise law that samples are weighed by
 
     def standard(self, source: RowSource) -> RowSource:
         """The standard rows."""

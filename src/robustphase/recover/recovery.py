@@ -26,33 +26,15 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 
 class Stage(NamedTuple):
-    """One line of the history.
+    """One line of the history."""
 
-    Attributes
-    ----------
-    stage : str
-        What was done.
-    candidates : int
-        How many candidates or signals took part.
-    score : float
-        Best score, mean log-likelihood ratio against no signal.
-    moved : float
-        How far the best candidate moved, relative to its norm.
-    scale : float
-        Scale of its clean residuals, in units of the responses.
-    passes : int
-        Sweeps over the data so far.
-    seconds : float
-        Time so far.
-    """
-
-    stage: str
-    candidates: int
-    score: float
-    moved: float
-    scale: float
-    passes: int
-    seconds: float
+    stage: str  # What was done
+    candidates: int  # How many candidates or signals took part
+    score: float  # Best score, mean log-likelihood ratio against no signal
+    moved: float  # How far the best candidate moved, relative to its norm
+    scale: float  # Scale of its clean residuals, in units of the responses
+    passes: int  # Sweeps over the data so far
+    seconds: float  # Time so far
 
 
 @dataclass(frozen=True)

@@ -70,17 +70,11 @@ OPINION = OpinionOptions()
 
 
 class Sought(NamedTuple):
-    """Candidates for one signal.
+    """Candidates for one signal."""
 
-    Attributes
-    ----------
-    candidates : Candidates
-        Where they are.
-    winners : ndarray of bool, shape (k,)
-        Which of them explain the half that the answer explains worst better than all others that were tried there.
-    """
-
-    candidates: Candidates
+    candidates: Candidates  # Where they are
+    #: bool (k,): which of them explain the half that the answer explains worst better than all others that were tried
+    #: there.
     winners: Array
 
 

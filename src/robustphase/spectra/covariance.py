@@ -201,23 +201,12 @@ def _groups_of_lengths(source: RowSource, usable: Array) -> bool:
 
 
 class Centred(NamedTuple):
-    """Rows with their mean at zero.
+    """Rows with their mean at zero."""
 
-    Attributes
-    ----------
-    source : RowSource
-        The rows, moved.
-    location : ndarray of shape (n,)
-        What was subtracted.
-    usable : ndarray of bool, shape (N,)
-        Rows that can be computed with.
-    exact : bool
-        Whether the mean of the good rows is known to be there; otherwise it is estimated again once they are known.
-    """
-
-    source: RowSource
-    location: Array
-    usable: Array
+    source: RowSource  # The rows, moved
+    location: Array  # (n,): what was subtracted
+    usable: Array  # bool (N,): rows that can be computed with
+    #: Whether the mean of the good rows is known to be there; otherwise it is estimated again once they are known.
     exact: bool = True
 
 

@@ -62,28 +62,15 @@ class Moments(NamedTuple):
 
 
 class Yardstick(NamedTuple):
-    """What outlyingness is measured with.
+    """What outlyingness is measured with."""
 
-    Attributes
-    ----------
-    origin : ndarray of shape (n,)
-        Centre of the good points.
-    whitener : ndarray of shape (n, n)
-        Matrix that whitens rows, from the right.
-    subspace : ndarray of shape (n, k)
-        Matrix from rows to their whitened coordinates in the bad subspace; k may be zero.
-    centres, scales : ndarray of shape (1,) or (2,)
-        Median and deviation of the cube roots of the squared lengths of good points.
-    short : bool
-        Some points were found bad that are shorter than good ones, so shortness counts as well.
-    """
-
-    origin: Array
-    whitener: Array
-    subspace: Array
+    origin: Array  # (n,): centre of the good points
+    whitener: Array  # (n, n): matrix that whitens rows, from the right
+    subspace: Array  # (n, k): matrix from rows to their whitened coordinates in the bad subspace; k may be zero
+    #: (1,) or (2,): median and deviation of the cube roots of the squared lengths of good points.
     centres: Array
     scales: Array
-    short: bool
+    short: bool  # Some points were found bad that are shorter than good ones, so shortness counts as well
 
 
 def weighted_moments(source: RowSource, weights: Array) -> Moments:

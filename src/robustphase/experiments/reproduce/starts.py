@@ -35,26 +35,13 @@ FIRST = 50
 
 @dataclass(frozen=True)
 class StartClaim:
-    """One theorem about a start.
+    """One theorem about a start."""
 
-    Attributes
-    ----------
-    claim : str
-        Its name.
-    configuration : {"mean", "covariance"}
-        Of the procedure.
-    paired : bool
-        Procedure 3 (unknown noise mean) and not 1.
-    ball : float
-        Radius over ‖x*‖.
-    C1, C2 : float
-        Constants of the contamination and of the sample size.
-    """
-
-    claim: str
-    configuration: Literal["mean", "covariance"]
-    paired: bool
-    ball: float
+    claim: str  # Its name
+    configuration: Literal["mean", "covariance"]  # Of the procedure
+    paired: bool  # Procedure 3 (unknown noise mean) and not 1
+    ball: float  # Radius over ‖x*‖
+    #: Constants of the contamination and of the sample size.
     C1: float
     C2: float
 

@@ -53,34 +53,19 @@ ERROR_SLACK = 0.1
 
 @dataclass(frozen=True)
 class Row:
-    """An entry of the table and how to measure it.
+    """An entry of the table and how to measure it."""
 
-    Attributes
-    ----------
-    part, statement : str
-        As in the verdict.
-    entry, order : str and callable
-        The entry, as text and as a function of n.
-    error : callable
-        From ``(n, m, seed)`` to an error.
-    goal : float
-        The error that is enough.
-    first : int
-        First sample size, over n.
-    size_for : callable
-        How the needed size is read off the errors.
-    who, setting : str
-        Which runs must reach the goal, and what was run, for the verdict.
-    """
-
+    #: As in the verdict.
     part: str
     statement: str
+    #: The entry, as text and as a function of n.
     entry: str
     order: Callable[[float], float]
-    error: Callable[[tuple[int, int, int]], float]
-    goal: float
-    first: int
-    size_for: SizeFor
+    error: Callable[[tuple[int, int, int]], float]  # From ``(n, m, seed)`` to an error
+    goal: float  # The error that is enough
+    first: int  # First sample size, over n
+    size_for: SizeFor  # How the needed size is read off the errors
+    #: Which runs must reach the goal, and what was run, for the verdict.
     who: str
     setting: str
 

@@ -98,22 +98,13 @@ def judge(printed: bool, corrected: bool | None = None, erratum: str | None = No
 
 @dataclass(frozen=True)
 class Experiment:
-    """One measurement.
+    """One measurement."""
 
-    Attributes
-    ----------
-    claim, part : str
-        As in its verdict.
-    run : callable
-        ``run(pool, quick) -> Verdict``.
-    in_quick : bool
-        Whether the quick version of a reproduction has it.
-    """
-
+    #: As in its verdict.
     claim: str
     part: str
-    run: Callable[[Pool, bool], Verdict]
-    in_quick: bool = True
+    run: Callable[[Pool, bool], Verdict]  # ``run(pool, quick) -> Verdict``
+    in_quick: bool = True  # Whether the quick version of a reproduction has it
 
     @property
     def name(self) -> str:

@@ -32,20 +32,11 @@ FILLED = 0.25
 
 
 class Place(NamedTuple):
-    """The rows of one worker.
+    """The rows of one worker."""
 
-    Attributes
-    ----------
-    worker : str
-        Its address.
-    threads : int
-        Its threads.
-    ranges : tuple of (int, int)
-        First and last row (exclusive) of each range, in the order in which the worker holds them.
-    """
-
-    worker: str
-    threads: int
+    worker: str  # Its address
+    threads: int  # Its threads
+    #: First and last row (exclusive) of each range, in the order in which the worker holds them.
     ranges: tuple[tuple[int, int], ...]
 
     @property

@@ -42,24 +42,12 @@ LONGEST_HEADER = 1 << 16
 
 
 class NpyHeader(NamedTuple):
-    """What an ``.npy`` header declares.
+    """What an ``.npy`` header declares."""
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Shape of the array.
-    dtype : numpy.dtype
-        Type of its entries: numbers, or text.
-    column_major : bool
-        Whether columns lie together instead of rows.
-    offset : int
-        Where the entries begin, in bytes from the beginning of the header.
-    """
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    column_major: bool
-    offset: int
+    shape: tuple[int, ...]  # Shape of the array
+    dtype: np.dtype[Any]  # Type of its entries: numbers, or text
+    column_major: bool  # Whether columns lie together instead of rows
+    offset: int  # Where the entries begin, in bytes from the beginning of the header
 
     @property
     def data_bytes(self) -> int:

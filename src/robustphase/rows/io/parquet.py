@@ -177,18 +177,10 @@ VECTORS = 100
 
 
 class Layout(NamedTuple):
-    """Which columns hold the covariates.
+    """Which columns hold the covariates."""
 
-    Attributes
-    ----------
-    columns : tuple of str
-        Their names.
-    lists : bool
-        Whether each is a list column; otherwise each is one feature.
-    """
-
-    columns: tuple[str, ...]
-    lists: bool
+    columns: tuple[str, ...]  # Their names
+    lists: bool  # Whether each is a list column; otherwise each is one feature
 
 
 def open_parquet(path: str | os.PathLike[str]) -> Any:

@@ -20,21 +20,11 @@ FEWEST_AXES, MOST_AXES = 2, 3
 
 
 class Layout(NamedTuple):
-    """How an array becomes a matrix with one sample in every row.
+    """How an array becomes a matrix with one sample in every row."""
 
-    Attributes
-    ----------
-    rows : (int, int)
-        Samples, and numbers in each.
-    pattern : tuple of int
-        Shape of one sample as it is stored: ``(n,)`` or ``(height, width)``.
-    last : bool
-        Whether the samples are the last axis rather than the first.
-    """
-
-    rows: tuple[int, int]
-    pattern: tuple[int, ...]
-    last: bool
+    rows: tuple[int, int]  # Samples, and numbers in each
+    pattern: tuple[int, ...]  # Shape of one sample as it is stored: ``(n,)`` or ``(height, width)``
+    last: bool  # Whether the samples are the last axis rather than the first
 
     @property
     def plain(self) -> bool:

@@ -45,21 +45,11 @@ ABSENT = np.uint64(2**64 - 1)
 
 
 class Packing(NamedTuple):
-    """How the chunks of an array are stored.
+    """How the chunks of an array are stored."""
 
-    Attributes
-    ----------
-    codec : str or None
-        What packs them, in ``unpacking.SIZES``; None if nothing does.
-    checksum : int
-        Bytes of checksums behind the packed chunk.
-    shard : dict or None
-        The configuration of the sharding codec.
-    """
-
-    codec: str | None
-    checksum: int
-    shard: dict[str, Any] | None
+    codec: str | None  # What packs them, in ``unpacking.SIZES``; None if nothing does
+    checksum: int  # Bytes of checksums behind the packed chunk
+    shard: dict[str, Any] | None  # The configuration of the sharding codec
 
 
 def check_regular(folder: Path) -> None:
