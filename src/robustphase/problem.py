@@ -131,22 +131,9 @@ class Candidates(NamedTuple):
 def build_problem(
     source: RowSource, responses: Array, weights: Array, levels: Array, *, unknown_mean: bool, paired: bool = False
 ) -> Problem:
-    """Put responses into natural units.
+    """Put responses (m, k), as measured, into natural units.
 
-    Parameters
-    ----------
-    source : RowSource
-        The covariates.
-    responses : ndarray of shape (m, k)
-        As measured.
-    weights : ndarray of shape (m, 1) or (m, k)
-        Weights of the covariates.
-    levels : ndarray of shape (k,)
-        ε.
-    unknown_mean : bool
-        Fit backgrounds.
-    paired : bool, default=False
-        Complex signals stand behind real rows.
+    Weights of the covariates are (m, 1) or (m, k), levels (k,); ``paired`` if complex signals stand behind real rows.
     """
     usable = np.broadcast_to(weights > 0, responses.shape)
     units = np.array([response_unit(y[used]) for y, used in zip(responses.T, usable.T, strict=True)])

@@ -320,25 +320,11 @@ def linearise(problem: Problem, signal: Array) -> Model:
 
 
 def solve_model(model: Model, curvature: float, dual: Array, loss: float, tol: float, max_inner: int) -> Inner:
-    """Minimise ``1/m ‖c + B d‖₁ + L/2 ‖d‖²`` over d by ADMM.
+    """Minimise ``1/m ‖c + B d‖₁ + L/2 ‖d‖²`` over d by ADMM, with L the curvature and the value ``loss`` at d = 0.
 
     With ``z = c + B d`` and a dual point λ in [−1, 1]ᵐ, iterate: a ridge regression for d, soft thresholding for z, and the
-    update of λ. Every λ gives the lower bound ``cᵀλ/m − ‖Bᵀλ/m‖²/(2L)``, so the gap is known.
-
-    Parameters
-    ----------
-    model : Model
-        c and B.
-    curvature : float
-        L.
-    dual : ndarray of shape (m,)
-        Where λ starts.
-    loss : float
-        Value at d = 0.
-    tol : float
-        A gap below this fraction of the loss is small enough.
-    max_inner : int
-        Most iterations.
+    update of λ. Every λ gives the lower bound ``cᵀλ/m − ‖Bᵀλ/m‖²/(2L)``, so the gap is known; below the fraction ``tol`` of the
+    loss it is small enough.
     """
     c = z = model.residuals
     penalty = 1.0 / max(float(np.abs(c).mean()), np.finfo(np.float64).tiny)

@@ -218,16 +218,7 @@ def truncated_step(
 ) -> Array | None:
     """One step ``2μ/m Σ (|s|² − y)/s̄ a`` over the samples in the two events of the paper; None if there are none.
 
-    Parameters
-    ----------
-    source : RowSource
-        The covariates.
-    projections, residuals : ndarray of shape (m,)
-        ``s`` and ``|s|² − y``.
-    sizes : ndarray of shape (m,)
-        ``|s|/‖x‖``.
-    residual_limit : float
-        Largest residual of a sample with ``sizes`` of one; it grows in proportion.
+    ``sizes`` are ``|s|/‖x‖``, in proportion to which the largest residual grows; it is ``residual_limit`` where they are one.
     """
     kept = (sizes >= LEAST_PREDICTION) & (sizes <= MOST_PREDICTION) & (np.abs(residuals) <= residual_limit * sizes)
     if not kept.any():

@@ -50,17 +50,7 @@ def robust_scale(residuals: Array) -> float:
 
 
 def take_turns(fit: Callable[[Array, float, int], Fit], first: Fit, max_iter: int) -> Fit:
-    """Fit and measure the scale in turns.
-
-    Parameters
-    ----------
-    fit : callable
-        ``fit(start, scale, max_iter) -> Fit``.
-    first : Fit
-        The start and its residuals.
-    max_iter : int
-        Most iterations of all fits together.
-    """
+    """Fit, by ``fit(start, scale, max_iter)``, and measure the scale in turns; ``max_iter`` are for all fits together."""
     found, scale = first, np.inf
     for _ in range(TURNS):
         new_scale = robust_scale(found.residuals)

@@ -45,30 +45,14 @@ class BaselineResult:
 
 
 class Problem(NamedTuple):
-    """Checked data in natural units.
+    """Checked data in natural units."""
 
-    Attributes
-    ----------
-    source : RowSource
-        The covariates.
-    responses : ndarray of shape (m,)
-        Responses over ``unit``, in [−1, 1].
-    unit : float
-        Largest absolute response; one if all of them are zero.
-    start : ndarray of shape (n,) or None
-        The user's starting point over the root of ``unit``.
-    seed : int
-        For the first guess of eigenvectors.
-    paired : bool
-        The rows are real and the signal is complex.
-    """
-
-    source: RowSource
-    responses: Array
-    unit: float
-    start: Array | None
-    seed: int
-    paired: bool = False
+    source: RowSource  # The covariates
+    responses: Array  # (m,): responses over ``unit``, in [−1, 1]
+    unit: float  # Largest absolute response; one if all of them are zero
+    start: Array | None  # (n,): the user's starting point over the root of ``unit``
+    seed: int  # For the first guess of eigenvectors
+    paired: bool = False  # The rows are real and the signal is complex
 
     @property
     def amplitudes(self) -> Array:
@@ -172,20 +156,9 @@ Proposal = Callable[[Array, int], Array | None]
 
 
 def descend(problem: Problem, start: Array, propose: Proposal, *, max_iter: int, tol: float) -> BaselineResult:
-    """Follow the proposals from ``start``.
+    """Follow the proposals from ``start``, in the units of the problem, until a move is shorter than ``tol`` of the signal.
 
-    Parameters
-    ----------
-    problem : Problem
-        The data, for its units.
-    start : ndarray of shape (n,)
-        Where to begin, in the units of the problem. Zero has no direction to go: it is returned, not converged.
-    propose : callable
-        The method.
-    max_iter : int
-        Most moves.
-    tol : float
-        Stop when a move is shorter than this fraction of the signal.
+    Zero has no direction to go: it is returned, not converged.
     """
     x, iteration, converged = start, 0, False
     limit = RUNAWAY * max(length(start), 1.0)

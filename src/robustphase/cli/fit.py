@@ -83,15 +83,7 @@ def say_costs(
 
 
 class Progress:
-    """How far a fit is, by its passes; made when it begins.
-
-    Parameters
-    ----------
-    model : RobustPhaseRetrieval
-        What is being fitted.
-    rows : RowSource
-        What it is being fitted to.
-    """
+    """How far a fit is, by its passes; made when it begins."""
 
     def __init__(self, model: rp.RobustPhaseRetrieval, rows: rp.rows.RowSource) -> None:
         self._rows, self._first, self._usual = rows, rows.passes, usual_passes(model)

@@ -78,12 +78,7 @@ class Anderson:
     def extrapolate(self, points: Array, steps: Array, metric: Array) -> Array:
         """Where to go from ``points`` if the map would move by ``steps``, both of shape (N, k).
 
-        Parameters
-        ----------
-        points, steps : ndarray of shape (N, k)
-            Present points, and what the map adds to them.
-        metric : ndarray of shape (N, 1) or (N, k)
-            Weights of the entries when steps are compared; zero for entries that only follow.
+        ``metric``, (N, 1) or (N, k), weighs the entries when steps are compared; it is zero for entries that only follow.
         """
         self._points.append(points)
         self._steps.append(steps)

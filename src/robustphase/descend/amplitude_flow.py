@@ -216,16 +216,8 @@ class Leverages(NamedTuple):
     def left_out(self, problem: Problem, signal: Array, weights: Array, group_weights: Array) -> Array:
         """Factors, shape (m,), that make residuals as long as if their group had been left out: two passes.
 
-        Parameters
-        ----------
-        problem : Problem
-            The samples.
-        signal : ndarray of shape (n,)
-            The present signal.
-        weights : ndarray of shape (m,)
-            Weights of the samples in the steps that led there.
-        group_weights : ndarray of shape (m,)
-            What the groups have of these.
+        ``weights`` (m,) are those of the samples in the steps that led to the signal, ``group_weights`` what the groups have of
+        these.
         """
         light = _light(problem, signal, _energies(problem.source, weights), self.grouping)
         shares = np.clip(self.shares * light / np.maximum(self.light, _TINY), 0.0, LEVERAGE.most)

@@ -130,16 +130,7 @@ WITHIN_NOISE = TO_THE_END._replace(unseen=CLIMB.unseen)
 def climb(problem: Problem, state: State, stopping: Stopping, free: Free) -> Climb:
     """Maximise M, without a judgement of every sample in the end.
 
-    Parameters
-    ----------
-    problem : Problem
-        The samples, with one column per signal, and the density of bad responses.
-    state : State
-        Where to start.
-    stopping : Stopping
-        When to end.
-    free : Free
-        What of the noise model is fitted: nothing, its scale and the share of bad samples, or tails and skew too.
+    ``free`` says what of the noise model is fitted: nothing, its scale and the share of bad samples, or tails and skew too.
     """
     n = problem.source.shape[1]
     few = exact_from_the_beginning(problem)

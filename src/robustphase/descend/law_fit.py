@@ -121,20 +121,9 @@ def fit_law(
     backgrounds: Array,
     effort: Effort | None = None,
 ) -> LawFit:
-    """Fit signals, backgrounds and laws from good starts.
+    """Fit signals (n, k), backgrounds (k,) and laws from good starts.
 
-    Parameters
-    ----------
-    problem : Problem
-        The covariates, and the largest shares of bad readings.
-    readings : Readings
-        What was read.
-    law : PoissonLaw or VarianceLaw
-        Where the laws begin.
-    signals, backgrounds : ndarray of shape (n, k) and (k,)
-        Where to begin.
-    effort : Effort, optional
-        How far to go.
+    Of the problem, covariates and the largest shares of bad readings are used.
     """
     effort = Effort() if effort is None else effort
     if isinstance(law, PoissonLaw):

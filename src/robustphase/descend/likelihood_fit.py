@@ -89,25 +89,14 @@ class LikelihoodFit(NamedTuple):
 
 
 def fit_signals(problem: Problem, signals: Array, backgrounds: Array, scales: Array) -> tuple[LikelihoodFit, Problem]:
-    """Fit signals from good starts, in two rounds.
+    """Fit signals (n, k) from good starts, in two rounds; and the problem as it was then.
 
-    While a signal is off, residuals of clean samples have longer tails than their noise, and bad samples pass for such tails. So
-    the shape of the noise is held until the signals have arrived. Then the doubts about the samples also say where bad responses
-    lie, and the second round knows their density, and which groups of rows are bad. That is judged again after it.
+    While a signal is off, residuals of clean samples have longer tails than their noise, and bad samples pass for such tails.
+    So the shape of the noise is held until the signals have arrived. Then the doubts about the samples also say where bad
+    responses lie, and the second round knows their density, and which groups of rows are bad. That is judged again after it.
 
-    Parameters
-    ----------
-    problem : Problem
-        The samples, with one column per signal.
-    signals, backgrounds, scales : ndarray of shape (n, k), (k,) and (k,)
-        Where to start, and the scale of the clean residuals there.
-
-    Returns
-    -------
-    fit : LikelihoodFit
-        The fits.
-    problem : Problem
-        The samples, with the density of bad responses and the weights of groups that were found.
+    ``scales`` (k,) are those of the clean residuals at the start. The problem that is returned has the density of bad responses
+    and the weights of groups that were found.
     """
     noise = initial_model(scales, np.broadcast_to(problem.levels, scales.shape))
     state = State(signals, backgrounds, noise, cloud(problem, signals, scales))

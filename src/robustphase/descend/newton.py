@@ -140,18 +140,9 @@ def gauss_newton_step(
     weights: Array,
     inner: Inner,
 ) -> Step:
-    """Gauss-Newton steps ``min Σ w (r − 2 Re(s̄ aᴴd) − β)²`` over d and β.
+    """Gauss-Newton steps ``min Σ w (r − 2 Re(s̄ aᴴd) − β)²`` over d, and over β where the background is unknown.
 
-    Parameters
-    ----------
-    problem : Problem
-        The samples; the background moves too where it is unknown.
-    signals : ndarray of shape (n, k)
-        Where the signals are.
-    projections, residuals, weights : ndarray of shape (m, k)
-        ``A X``, ``y − |A X|² − b`` and the weights.
-    inner : Inner
-        How far conjugate gradients go.
+    ``projections``, ``residuals`` and ``weights`` (m, k) are ``A X``, ``y − |A X|² − b`` and w at the signals (n, k).
     """
     source, fit_background = problem.source, problem.unknown_mean
     shares = weights / np.maximum(weights.sum(axis=0), _TINY)

@@ -100,22 +100,7 @@ def gradient_points(
 ) -> ScaledRows:
     """The points ``(|s|² + b − y) s a`` with ``s = aᴴx``, or the paired ones of Algorithm 4.
 
-    Parameters
-    ----------
-    source : RowSource
-        The covariates.
-    responses : ndarray of shape (m,)
-        ``y``.
-    signal : ndarray of shape (n,)
-        ``x``.
-    background : float, default=0
-        ``b``.
-    paired : bool, default=False
-        The points ``(xᵀb cᵀx − υ)(bcᵀ + cbᵀ)x = ½[(s² − y) − (s'² − y')](s a − s' a')``.
-
-    Returns
-    -------
-    ScaledRows
+    Those are ``(xᵀb cᵀx − υ)(bcᵀ + cbᵀ)x = ½[(s² − y) − (s'² − y')](s a − s' a')``.
     """
     s = project(source, signal)
     residuals = abs2(s) + background - responses

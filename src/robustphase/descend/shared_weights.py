@@ -73,16 +73,9 @@ class SampleFit(NamedTuple):
 
 
 def shared_weights(problem: Problem, fit: SampleFit, last: Shared | None = None) -> Shared:
-    """What residuals say of the groups.
+    """What residuals say of the groups, where the last fit made use of ``last``.
 
-    Parameters
-    ----------
-    problem : Problem
-        The samples, with the weights of their covariates alone.
-    fit : SampleFit
-        The fit.
-    last : Shared, optional
-        What it made use of.
+    The problem has the weights of the covariates alone.
     """
     shared = nothing_shared(problem)
     if not problem.groupings:

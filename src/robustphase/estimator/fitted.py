@@ -104,18 +104,9 @@ SOMETIMES = ("unseen_", "drift_", "row_weights_", "groups_", "group_weights_", "
 
 
 def attributes_of(fitted: Fitted, standard: Standardised, size: float, *, one: bool) -> dict[str, Any]:
-    """What every fit knows.
+    """What every fit knows, of what was found behind standard rows.
 
-    Parameters
-    ----------
-    fitted : Fitted
-        What was found behind standard rows.
-    standard : Standardised
-        How they were made.
-    size : float
-        What the rows were multiplied with before.
-    one : bool
-        One signal: without the axis of the signals.
+    Rows were multiplied with ``size`` before they were made standard. With ``one`` signal there is no axis of the signals.
     """
     found = fitted.recovery
 

@@ -53,22 +53,9 @@ def fit(
     note: Note,
     detector: Detector | None = None,
 ) -> Fitted:
-    """Fit samples whose responses have shape (m,) or (m, p) as the settings say.
+    """Fit samples whose responses have shape (m,) or (m, p), from a start (n,) if one was given.
 
-    Parameters
-    ----------
-    samples : Samples
-        The data.
-    start : ndarray of shape (n,), optional
-        A starting point that was given.
-    settings : Settings
-        How to fit.
-    clock : Clock
-        Passes and seconds so far.
-    note : callable
-        Takes every record of the history.
-    detector : Detector, optional
-        What is known of how the responses were read.
+    ``note`` takes every record of the history, ``detector`` says what is known of how the responses were read.
     """
     settings = replace(settings, detector=detector)
     if detector is not None and detector.drifting:

@@ -40,20 +40,7 @@ def fit_on_workers(
 ) -> str | None:
     """Fit the estimator; what to warn of, or None where a pilot does not serve and nothing was fitted.
 
-    Parameters
-    ----------
-    estimator : RobustPhaseRetrieval
-        What to fit.
-    source : RowSource
-        The rows.
-    y : dask.array.Array of shape (m,)
-        The responses.
-    groups : array-like or None
-        Labels of samples, which no pilot knows.
-    level : float or "auto"
-        ε.
-    note : callable
-        Takes every record of the history.
+    The responses are a Dask array of shape (m,). No pilot knows of groups. ``note`` takes every record of the history.
     """
     if not (isinstance(source, DaskRows) and source.on_workers and hasattr(y, "__dask_graph__")):
         return None

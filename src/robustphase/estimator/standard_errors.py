@@ -58,18 +58,10 @@ class FittedModel(NamedTuple):
 
 
 def sandwich(source: RowSource, responses: Array, clean: Array, weights: Array, fitted: FittedModel) -> Array:
-    """Standard errors, shape (n,): two passes and a few matrices of size n × n.
+    """Standard errors, shape (n,), behind real covariates: two passes and a few matrices of size n × n.
 
-    Parameters
-    ----------
-    source : RowSource
-        Real covariates.
-    responses : ndarray of shape (m,)
-        y.
-    clean, weights : ndarray of shape (m,)
-        Probability to be clean and weight in the last least-squares problem, both times the weights of the covariates.
-    fitted : FittedModel
-        The fit.
+    ``clean`` and ``weights`` (m,) are probability to be clean and weight in the last least-squares problem, both times the
+    weights of the covariates.
     """
     n = source.shape[1]
     unit = _background_unit(responses, weights, fitted)
@@ -95,16 +87,9 @@ def sandwich(source: RowSource, responses: Array, clean: Array, weights: Array, 
 
 
 def weighted_sandwich(source: RowSource, signal: Array, scores: Array, slopes: Array) -> Array:
-    """Standard errors, shape (n,), where the noise depends on the signal: two passes.
+    """Standard errors, shape (n,), behind real covariates where the noise depends on the signal: two passes.
 
-    Parameters
-    ----------
-    source : RowSource
-        Real covariates.
-    signal : ndarray of shape (n,)
-        The fit.
-    scores, slopes : ndarray of shape (m,)
-        Derivative of the log-likelihood of each sample by its mean, and minus the next one.
+    ``scores`` and ``slopes`` (m,) are the derivative of the log-likelihood of each sample by its mean, and minus the next one.
     """
     n = signal.size
     # A background in the unit of the other derivatives keeps the matrices well-conditioned.
@@ -133,17 +118,11 @@ def weighted_sandwich(source: RowSource, signal: Array, scores: Array, slopes: A
 
 
 def influence_slopes(residuals: Array, clean: Array, weights: Array, noise: NoiseModel) -> Array:
-    """Derivative of ``ψ(r) = w r`` under a fitted noise model of one signal.
+    """Derivative of ``ψ(r) = w r`` under a fitted noise model of one signal, whose fields are numbers.
 
     The weights are ``w = c v`` with c the probability to be clean and ``1/v = (k² ν + r²/σ²)/(ν + 1)``, where the stretch k
-    depends on the side of r. So ``ψ' = w (1 − [(1 − c) + 2/(ν + 1)] v r²/σ²)``.
-
-    Parameters
-    ----------
-    residuals, clean, weights : ndarray of shape (m,)
-        r, c and w; c and w both times the weights of the covariates.
-    noise : NoiseModel
-        The model, whose fields are numbers.
+    depends on the side of r. So ``ψ' = w (1 − [(1 − c) + 2/(ν + 1)] v r²/σ²)``. All c and w are times the weights of the
+    covariates.
     """
     squares = (residuals / noise.scales) ** 2
     used = weights > 0

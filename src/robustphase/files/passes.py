@@ -38,14 +38,8 @@ class SealedPass(NamedTuple):
 def seal_pass(number: int, call: str, parts: Parts, link: bytes) -> SealedPass:
     """Make a file of a pass, in memory: its arrays must not change afterwards.
 
-    Parameters
-    ----------
-    number, call : int, str
-        Which pass, and the digest of what it asked for.
-    parts : Parts
-        Its result.
-    link : bytes
-        Key of the checksum: what ties the pass to its run and to the pass before it.
+    ``call`` is the digest of what the pass asked for, ``link`` the key of the checksum: what ties the pass to its run and to
+    the pass before it.
     """
     arrays = [*parts.sums, *parts.rows]
     orders = [_order(array) for array in arrays]

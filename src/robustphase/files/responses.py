@@ -157,16 +157,8 @@ def _truth_in(notes: dict[str, Any], length: int) -> Array | None:
 def read_array(path: str | os.PathLike[str], name: str, check: Check, *, alone: bool = False) -> Array:
     """A small array of a file, in memory.
 
-    Parameters
-    ----------
-    path : path
-        The file.
-    name : str
-        Name of the array.
-    check : callable
-        ``check(shape, dtype, where)`` refuses what is not wanted, before anything of it is read.
-    alone : bool, default=False
-        Whether a file that holds a single array without a name will do.
+    ``check(shape, dtype, where)`` refuses what is not wanted, before anything of it is read. With ``alone`` a file that holds a
+    single array without a name will do.
     """
     kind = kind_of(path)
     try:

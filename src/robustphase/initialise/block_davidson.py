@@ -91,32 +91,10 @@ def candidate_directions(
 ) -> tuple[Array, Array, tuple[WeighedDown, ...]]:
     """Unit vectors, one of which should point along the signal; the weights that were used; and what was weighed down.
 
-    Parameters
-    ----------
-    source : RowSource
-        The covariates.
-    responses : ndarray of shape (m,)
-        ``y``.
-    weights : ndarray of shape (m,)
-        Weights of the covariates.
-    screen : bool
-        Whether rows may be weighed down. That is done only if some direction has more energy than chance allows, which shows
-        here without a pass of its own; the search then begins anew.
-    paired : bool, default=False
-        The rows are real and the signal is complex: complex unit vectors are wanted.
-    normal : bool, default=True
-        Whether the rows are standard normal.
-    seed : int, default=0
-        For the first guesses.
-
-    Returns
-    -------
-    directions : ndarray of shape (n, k)
-        The most promising first.
-    weights : ndarray of shape (m,)
-        The weights given, or better ones.
-    down : tuple of WeighedDown
-        Directions along which these weigh rows down.
+    The directions (n, k) come the most promising first; they are complex if ``paired``, where a complex signal stands behind
+    real rows. With ``screen`` rows may be weighed down. That is done only if some direction has more energy than chance allows,
+    which shows here without a pass of its own; the search then begins anew. ``normal`` says whether the rows are standard
+    normal.
     """
     space, weightings = grow_space(source, responses, weights, seed)
     squares = ScaledRows(source).squared_distances() if screen and not normal else None

@@ -82,12 +82,7 @@ class Directions(NamedTuple):
 def monotone_weightings(values: Array, weights: Array) -> Array:
     """Ranks of the values of each column, centred and weighted, shape (m, p), in single precision.
 
-    Parameters
-    ----------
-    values : ndarray of shape (m, p)
-        Responses or residuals.
-    weights : ndarray of shape (m, 1) or (m, p)
-        Weights of the covariates.
+    Values (m, p) are responses or residuals, weights (m, 1) or (m, p) those of the covariates.
     """
     m, p = values.shape
     weightings = np.empty((m, p), np.float32)
@@ -295,10 +290,7 @@ def hidden_directions(
 ) -> Array:
     """Unit vectors, shape (n, k), along which the energy depends on the responses in any way at all.
 
-    Parameters
-    ----------
-    source, responses, weights, paired, seed
-        As in :func:`~robustphase.initialise.block_davidson.candidate_directions`.
+    The arguments are those of :func:`~robustphase.initialise.block_davidson.candidate_directions`.
     """
     binned, n = rank_bins(responses, weights), source.shape[1]
     space, weightings = Space(source, binned, weights), smooth_weightings(binned)

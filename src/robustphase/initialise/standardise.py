@@ -208,14 +208,8 @@ class Standardised(NamedTuple):
 def standardised(samples: Samples, whiten: bool | str, contamination: float | str) -> Standardised:
     """Samples whose rows have the identity for a second moment.
 
-    Parameters
-    ----------
-    samples : Samples
-        The data.
-    whiten : {"auto", True, False}
-        Look whether it is needed; whiten the whole second moment; or leave the rows as they are.
-    contamination : float or "auto"
-        ε.
+    ``whiten`` is ``"auto"``, look whether it is needed; True, whiten the whole second moment; or False, leave the rows as they
+    are.
     """
     if isinstance(samples.source, OperatorRows) or not whiten:
         return Standardised(samples)

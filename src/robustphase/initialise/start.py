@@ -65,20 +65,12 @@ NORMS = NormOptions()
 
 
 def profile_norms(problem: Problem, directions: Array, *, seed: int = 0) -> tuple[Candidates, Candidates]:
-    """The best full norm on a grid for each direction; and the best norm of all, where that is smaller.
+    """The best full norm on a grid for each direction (n, k); and the best norm of all, where that is smaller.
 
-    A direction that is somewhat off explains less than the signal does, and then a shrunken signal explains most; so does
-    one whose largest responses were cut off. But a descent that starts too long finds its length in a few steps, whereas one
-    that starts too short may lose its direction. So the norms that clean data would suggest, and larger ones, come first.
-
-    Parameters
-    ----------
-    problem : Problem
-        The samples of one signal. If the noise mean is unknown each norm gets its own background, the median residual.
-    directions : ndarray of shape (n, k)
-        Unit vectors.
-    seed : int, default=0
-        For the choice of samples.
+    A direction that is somewhat off explains less than the signal does, and then a shrunken signal explains most; so does one
+    whose largest responses were cut off. But a descent that starts too long finds its length in a few steps, whereas one that
+    starts too short may lose its direction. So the norms that clean data would suggest, and larger ones, come first. If the
+    noise mean is unknown each norm gets its own background, the median residual.
     """
     tried = _try_norms(problem, directions, NORMS.shrunken + NORMS.full, NORMS.samples, seed)
     shrunken = len(NORMS.shrunken)
@@ -248,19 +240,8 @@ def screened_problem(
 ) -> tuple[Problem, bool]:
     """The standardised problem; and whether rows may still be weighed down along directions.
 
-    Parameters
-    ----------
-    samples : Samples
-        Covariates, and responses of shape (m,) or (m, p).
-    contamination : float or "auto"
-        ε.
-    unknown_mean : bool
-        Fit backgrounds.
-    thorough : bool
-        Look for directions of too much energy at once. The broad start looks at all samples together anyway, and notices such
-        directions without a pass of its own.
-    seed : int, default=0
-        For first guesses.
+    ``thorough`` is to look for directions of too much energy at once. The broad start looks at all samples together anyway, and
+    notices such directions without a pass of its own.
     """
     responses = _columns(samples.responses)
     dropped = _columns(samples.dropped)

@@ -148,16 +148,8 @@ def _column_density(responses: Array, mass: Array) -> Array:
 def marginal_law(responses: Array, mass: Array, *, counts: bool) -> Array:
     """Law of all readings with the given mass, smoothed over neighbours, at every reading, shape (m, k).
 
-    Ties are one value: a count that many readings share has their share as its probability, whatever the neighbours hold.
-
-    Parameters
-    ----------
-    responses : ndarray of shape (m, k)
-        Readings.
-    mass : ndarray of shape (m, 1) or (m, k)
-        How much each counts.
-    counts : bool
-        Probabilities of whole numbers, instead of a density.
+    It is the probability of whole numbers if these are ``counts``, and a density otherwise. Ties are one value: a count that
+    many readings share has their share as its probability, whatever the neighbours hold.
     """
     law = np.empty(responses.shape)
     masses = np.broadcast_to(mass, responses.shape)
@@ -228,12 +220,7 @@ class BadClasses(NamedTuple):
 def classes_of(order: Array, weights: Array) -> Array:
     """Class of every sample, whole numbers of shape (m,); equally many usable samples in each, the largest first.
 
-    Parameters
-    ----------
-    order : ndarray of shape (m,)
-        What the samples are put in order by.
-    weights : ndarray of shape (m,)
-        Zero for samples that cannot be used; they belong to the last class and do not count.
+    Samples of weight zero cannot be used; they belong to the last class and do not count.
     """
     usable = np.flatnonzero(weights > 0)
     count = int(np.clip(usable.size // CLASSES.readings, 1, CLASSES.most))
@@ -244,20 +231,10 @@ def classes_of(order: Array, weights: Array) -> Array:
 
 
 def bad_classes(responses: Array, marginal: Array, doubts: Array, weights: Array, orders: Array | None) -> BadClasses:
-    """Shares and laws of bad counts, class by class.
+    """Shares and laws of bad counts, class by class, where each is bad with the probability ``doubts`` (m, k).
 
-    Parameters
-    ----------
-    responses : ndarray of shape (m, k)
-        Counts.
-    marginal : ndarray of shape (m, k)
-        Law of all of them.
-    doubts : ndarray of shape (m, k)
-        Probability of each to be bad.
-    weights : ndarray of shape (m, 1) or (m, k)
-        Weights of the covariates.
-    orders : ndarray of shape (m, k), optional
-        What the samples are put in order by; without it they are all of one class.
+    ``marginal`` is the law of all counts, ``weights`` are those of the covariates. Samples are put in order by ``orders`` (m,
+    k); without it they are all of one class.
     """
     shape = doubts.shape
     law, prone = np.array(np.broadcast_to(marginal, shape)), np.ones(shape)

@@ -210,14 +210,7 @@ class VarianceLaw(NamedTuple):
 def fitted_curve(curve: Array, squares: Array, masses: Array, energies: Array) -> Array:
     """The variance curve that lowers ``Σ w [log τ² + u r²/τ²]``, by multiplicative updates that keep its parts positive.
 
-    Parameters
-    ----------
-    curve : ndarray of shape (3, k)
-        Where to begin.
-    squares, masses : ndarray of shape (m, k)
-        ``w u r²`` and ``w``.
-    energies : ndarray of shape (m, k)
-        Energies of the readings.
+    It begins at ``curve`` (3, k); ``squares`` and ``masses`` (m, k) are ``w u r²`` and w.
     """
     powers = (np.ones_like(energies), energies, energies**2)
     for _ in range(LAWS.variance_rounds):

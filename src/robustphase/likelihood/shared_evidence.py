@@ -337,17 +337,8 @@ def _best_mixture(relative: Array, most: float, *, learned: bool, unit: float) -
     """The mixture of good and bad groups with the largest likelihood, and its logarithm, less what its parameters cost.
 
     Wide groups are bad, or good ones of a large spread, and either explanation holds on to itself; so both are tried.
-
-    Parameters
-    ----------
-    relative : ndarray of shape (G, kinds)
-        Likelihoods, over the largest of each group.
-    most : float
-        Largest share of bad groups.
-    learned : bool
-        Whether bad groups are alike.
-    unit : float
-        What a parameter of the bad groups costs.
+    Likelihoods (G, kinds) are over the largest of each group. ``learned`` says whether bad groups are alike, ``unit`` what a
+    parameter costs.
     """
     widths = SHARED.fine_widths[np.argmax(relative[:, : SHARED.fine_widths.size], axis=1)]
     low, centre, high = np.quantile(widths, (0.25, 0.5, 0.75))

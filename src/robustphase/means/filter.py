@@ -125,14 +125,7 @@ def filter_points(
 ) -> Filtered:
     """The rounds of the filter: find the worst directions, take away what causes an excess, until none is left.
 
-    Parameters
-    ----------
-    view, contamination, start
-        See :func:`filter_mean`.
-    keep : ndarray of bool, shape (N,)
-        Points to begin with; not changed.
-    options : FilterOptions
-        What is asked for.
+    It begins with the points ``keep``, bool (N,), which are not changed; for ``start`` see :func:`filter_mean`.
     """
     keep = keep.copy()
     centre, distances = _first_centre(view, keep, start, options)

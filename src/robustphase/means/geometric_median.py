@@ -71,22 +71,10 @@ class GeometricMedian(NamedTuple):
 def geometric_median(
     view: Cloud, *, start: Array | None = None, weights: Array | None = None, options: WeiszfeldOptions = ROUGH
 ) -> GeometricMedian:
-    """Geometric median of the points of a view.
+    """Geometric median of the points of a view, with equal weights unless they are given.
 
-    Parameters
-    ----------
-    view : ScaledRows or other cloud
-        The points.
-    start : ndarray of shape (n,), optional
-        First guess. Default: the (weighted) mean.
-    weights : ndarray of shape (N,), optional
-        Non-negative weights of the points. Default: equal.
-    options : WeiszfeldOptions
-        Stop after so many iterations, or when the centre moves by less than a fraction of the median distance.
-
-    Returns
-    -------
-    GeometricMedian
+    The first guess is ``start`` (n,), by default the (weighted) mean. The options say after how many iterations it stops, or
+    when the centre moves by less than which fraction of the median distance.
     """
     base = np.ones(view.shape[0]) if weights is None else weights
     centre = view.mean(base) if start is None else start

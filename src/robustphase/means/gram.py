@@ -59,20 +59,8 @@ def few_and_long(shape: tuple[int, int]) -> bool:
 def filter_by_products(inner: InnerProducts, contamination: float | str, usable: Array) -> MeanResult:
     """What :func:`robustphase.means.filter.filter_mean` finds once groups are gone, from inner products alone.
 
-    Parameters
-    ----------
-    inner : callable
-        Inner products about a point.
-    contamination : float or "auto"
-        Fraction of the points that may be bad, positive.
-    usable : ndarray of bool, shape (N,)
-        Points that may be looked at.
-
-    Returns
-    -------
-    MeanResult
-        Its ``location`` is one of the coordinates and of no use; the mean of the points with its ``weights`` is the estimate.
-        ``directions`` is None.
+    The ``location`` of the result is one of the coordinates and of no use; the mean of the points with its ``weights`` is the
+    estimate. ``directions`` is None.
     """
     gram = products_amid(inner, usable)
     # Absurdly far points would cost the others their digits in the decomposition; the filter would not look at them either.

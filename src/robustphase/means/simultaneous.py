@@ -64,22 +64,8 @@ class ColumnMeans:
 class ColumnClouds:
     """Clouds ``p_ij = f_ij g_j`` for some columns i, where ``f`` comes from column i of the rows and g from the rows.
 
-    Parameters
-    ----------
-    source : RowSource
-        The rows of ``A``.
-    responses : ndarray of shape (m,)
-        ``y``.
-    columns : ndarray of int, shape (k,)
-        Which clouds.
-    paired : bool
-        False: ``f_ij = y_j A_ji`` and ``g_j = a_j``. True: ``f_ij = υ_j (c_j·e_i)`` and ``g_j = b_j`` for the pairs
-        ``(j, j + m // 2)``.
-
-    Attributes
-    ----------
-    count : int
-        Points in each cloud.
+    That is ``f_ij = y_j A_ji`` and ``g_j = a_j``; or, if ``paired``, ``f_ij = υ_j (c_j·e_i)`` and ``g_j = b_j`` for the pairs
+    ``(j, j + m // 2)``. Each cloud has ``count`` points.
     """
 
     def __init__(self, source: RowSource, responses: Array, columns: Array, *, paired: bool) -> None:

@@ -41,14 +41,7 @@ class _Split(NamedTuple):
 def find_jumps(y: Array, energies: Array, weights: Array, *, fewest: int, most: int) -> Array:
     """First rows of the segments but the first, in order.
 
-    Parameters
-    ----------
-    y, energies, weights : ndarray of shape (m,)
-        Readings, predicted energies, and weights that add up to one.
-    fewest : int
-        Readings of a segment, at least.
-    most : int
-        Segments at most.
+    Weights of the readings add up to one. A segment has at least ``fewest`` of them, and there are at most ``most`` segments.
     """
     count = 1 / max(float(weights @ weights), _TINY)
     columns = np.stack((np.ones_like(y), energies, energies**2, y, y * energies, y * y), axis=1)
@@ -146,16 +139,9 @@ def no_drift(shape: tuple[int, ...]) -> Drift:
 
 
 def find_drift(responses: Array, energies: Array, weights: Array) -> Drift:
-    """The drift that the residuals of a fit show.
+    """The drift that the residuals of a fit show, of responses (m, p) in the order in which they were read.
 
-    Parameters
-    ----------
-    responses : ndarray of shape (m, p)
-        As they were read, in the order in which they were read.
-    energies : ndarray of shape (m, p)
-        ``|A x|²`` of the fit.
-    weights : ndarray of shape (m, p)
-        Of the last least-squares problem: zero for bad readings, smaller where the noise is wider.
+    Weights are those of the last least-squares problem: zero for bad readings, smaller where the noise is wider.
     """
     found = [_column(*columns) for columns in zip(responses.T, energies.T, weights.T, strict=True)]
     gains, backgrounds, levels = (np.stack(parts, axis=-1) for parts in zip(*found, strict=True))

@@ -99,14 +99,7 @@ def half_scales(problem: Problem, residuals: Array) -> Array:
 def fit_tightly(problem: Problem, signals: Array, backgrounds: Array, held_back: Array) -> Fitted:
     """The fit to all samples of signals and backgrounds alone, with noise that is held tight.
 
-    Parameters
-    ----------
-    problem : Problem
-        The samples, one column for each fit.
-    signals, backgrounds : ndarray of shape (n, k) and (k,)
-        Where to start.
-    held_back : ndarray of bool, shape (k,)
-        For which of them strong samples lose weight.
+    ``held_back``, bool (k,), says for which of them strong samples lose weight.
     """
     found: Fitted | None = None
     for tol in HELD.tol:
@@ -150,16 +143,8 @@ def strength_factors(sizes: Array) -> Array:
 def bounded_influence(problem: Problem, residuals: Array, scales: Array, sizes: Array) -> Array:
     """What every sample asks of a fit with bounded pulls, shape (m, k), in deviations.
 
-    Parameters
-    ----------
-    problem : Problem
-        The samples.
-    residuals : ndarray of shape (m, k)
-        Residuals around their middles.
-    scales : ndarray of shape (k,)
-        Standard deviations of the noise.
-    sizes : ndarray of shape (m, k)
-        Sizes of the projections over their root mean squares.
+    Residuals are around their middles, scales (k,) standard deviations of the noise, sizes (m, k) those of the projections over
+    their root mean squares.
     """
     noise, spreads = _held(problem, scales)
     held = problem.floored(HELD.floor)

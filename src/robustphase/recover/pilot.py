@@ -204,18 +204,9 @@ class OnDemand:
 
 
 class WeighedRows(RowSource):
-    """Another source, with its responses beside it and a rule for both.
+    """Another source of standard rows, with its responses (m,) beside it and a rule for both.
 
     Values of single samples that a kernel returns stay where they are: a pass returns sums only.
-
-    Parameters
-    ----------
-    source : RowSource
-        Standard rows.
-    responses : Beside or ndarray of shape (m,)
-        What stands beside them.
-    rule : SampleRule
-        The rule.
     """
 
     def __init__(self, source: RowSource, responses: Any, rule: SampleRule) -> None:

@@ -129,16 +129,8 @@ _PER_SIGNAL = tuple(
 def said_by(fit: LikelihoodFit, problem: Problem, fitted: Array, weights: Array) -> dict[str, Any]:
     """What a likelihood fit says, in the units of the responses, under the names of a :class:`Recovery`.
 
-    Parameters
-    ----------
-    fit : LikelihoodFit
-        The fit.
-    problem : Problem
-        The samples, with the weights of their covariates.
-    fitted : ndarray of shape (m, k)
-        These, as they were in the fit.
-    weights : ndarray of shape (m, k)
-        Weights of the samples, with the bad ones counted.
+    ``fitted`` (m, k) are the weights of the covariates as they were in the fit, ``weights`` those of the samples, with the bad
+    ones counted.
     """
     units, state = problem.units, fit.state
     return {

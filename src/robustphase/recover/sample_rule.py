@@ -109,16 +109,8 @@ def sample_rule(
 ) -> SampleRule:
     """The rule of a fit to one signal.
 
-    Parameters
-    ----------
-    problem, fitted : Problem
-        The samples; and with the weights and levels of the fit.
-    fit : LikelihoodFit
-        The fit.
-    counted : NoiseModel
-        The law with which its bad samples were counted.
-    suspects : Suspects
-        Ranges of predictions that were given up.
+    ``fitted`` are the samples with the weights and levels of the fit, ``counted`` is the law with which its bad samples were
+    counted, and ``suspects`` are ranges of predictions that were given up.
     """
     responses = problem.responses[:, 0]
     doubted, hiding = doubted_density(problem.responses, (1 - fit.clean) * fitted.weights)

@@ -123,18 +123,9 @@ def second_opinions(
 ) -> tuple[Array, LikelihoodFit]:
     """Other answers to those in doubt: which of them the samples vote for, shape (k,), and those.
 
-    Parameters
-    ----------
-    problem : Problem
-        The samples, one column for each answer in doubt.
-    answers : Fitted
-        The answers, with the samples as they were fitted.
-    weights : ndarray of shape (m, k)
-        Weights of the samples.
-    doubts : ndarray of shape (k,)
-        How strongly the answers are contradicted; those up to one are faint.
-    search : callable
-        Finds candidates for every column of a problem, given with all samples and with the half that the answer explains worst.
+    The problem has one column for each answer in doubt. ``doubts`` (k,) say how strongly the answers are contradicted; those up
+    to one are faint. ``search`` finds candidates for every column of a problem, given with all samples and with the half that
+    the answer explains worst.
     """
     # What an over-exposed detector reports is bad whatever the signal, and would vote for the one that comes closest to it.
     problem, fit = problem._replace(weights=np.where(crowded(problem.responses), 0.0, _matched(problem))), answers.fit

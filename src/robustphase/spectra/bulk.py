@@ -54,18 +54,8 @@ def leaning_direction(
 ) -> Array:
     """Direction of the whitened points along which the kept ones lean, shape (n, 1), or (n, 0) if chance explains it.
 
-    Parameters
-    ----------
-    source : RowSource
-        Rows amid zero.
-    matrix : ndarray of shape (n, n)
-        What whitens them, from the right; symmetric.
-    keep : ndarray of bool, shape (N,)
-        The points to look at.
-    lengths : ndarray of shape (N,)
-        Lengths of the whitened points.
-    ratio : callable, default=shape_ratio
-        Variance of projections over what good points explain.
+    ``matrix``, symmetric, whitens rows amid zero from the right; ``lengths`` (N,) are those of the whitened points, and
+    ``ratio`` is the variance of projections over what good points explain.
     """
     n, count = source.shape[1], int(keep.sum())
     nothing = np.empty((n, 0), matrix.dtype)
@@ -160,20 +150,9 @@ def take_groups(projections: Array, keep: Array, usual: float, slack: float, lev
 
 
 def bulk_of(source: RowSource, usable: Array, level: float, *, centred: bool) -> Array:
-    """Points that are left once groups far from the shortest halves are taken.
+    """Points that are left once groups far from the shortest halves are taken, no more than the share ``level``.
 
     Along the directions of the largest variances first, and then along those in which the whitened points lean to one side.
-
-    Parameters
-    ----------
-    source : RowSource
-        The rows.
-    usable : ndarray of bool, shape (N,)
-        Rows that can be computed with.
-    level : float
-        Share of the points that may be taken.
-    centred : bool
-        The mean of the good points is known to be zero.
     """
     view, keep = ScaledRows(source), usable.copy()
     distances = np.sqrt(view.squared_distances())

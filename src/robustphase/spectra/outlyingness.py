@@ -91,22 +91,8 @@ def weighted_moments(source: RowSource, weights: Array) -> Moments:
 def yardstick_of(source: RowSource, weights: Array, usable: Array, *, centred: bool) -> tuple[Yardstick, Array, Array]:
     """The yardstick that weights of good points make, the scores of all rows, and the covariance of the good points.
 
-    Parameters
-    ----------
-    source : RowSource
-        Rows that are amid zero, up to a mean that is small compared with their spread.
-    weights : ndarray of shape (N,)
-        1 for good points, 0 for bad ones, or between.
-    usable : ndarray of bool, shape (N,)
-        Rows that can be computed with.
-    centred : bool
-        The mean of the good points is known to be zero.
-
-    Returns
-    -------
-    yardstick : Yardstick
-    scores : ndarray of shape (N, 1) or (N, 2)
-    covariance : ndarray of shape (n, n)
+    The rows are amid zero, up to a mean that is small compared with their spread; ``centred`` if that is known to be zero.
+    Weights are 1 for good points, 0 for bad ones, or between. Scores are of shape (N, 1) or (N, 2).
     """
     good = weighted_moments(source, weights)
     origin = np.zeros_like(good.first) if centred else good.first

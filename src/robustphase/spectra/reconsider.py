@@ -52,15 +52,7 @@ class Density(NamedTuple):
 
 
 def smoothed_counts(scores: Array, weights: Array, farthest: float) -> Density:
-    """Density of weighted scores in [-farthest, farthest] that have deviation one.
-
-    Parameters
-    ----------
-    scores, weights : ndarray of shape (N,)
-        Where, and how much.
-    farthest : float
-        Half the length of the grid.
-    """
+    """Density of weighted scores in [-farthest, farthest] that have deviation one."""
     width = KERNEL.bandwidth * float(weights.sum()) ** -0.2
     step = width / KERNEL.cells
     grid = np.arange(-farthest, farthest + 2 * step, step)
@@ -98,12 +90,7 @@ PEAKS = PeakOptions()
 def some_stand_apart(roots: Array, centre: float, scale: float) -> bool:
     """Whether lengths have a second peak.
 
-    Parameters
-    ----------
-    roots : ndarray of shape (N,)
-        Cube roots of squared lengths, nearly normal for good points.
-    centre, scale : float
-        Their median and deviation.
+    ``roots`` (N,) are cube roots of squared lengths, nearly normal for good points, with this median and deviation.
     """
     relative = scale / centre if centre > 0 else np.inf
     if not np.isfinite(relative) or relative <= np.finfo(np.float64).eps:
@@ -168,20 +155,10 @@ def reconsider(
     centred: bool,
     short_too: bool = False,
 ) -> Reconsidered:
-    """Weights of all points, given those that were kept.
+    """Weights of all points, given those that were kept, of rows amid zero.
 
-    Parameters
-    ----------
-    source : RowSource
-        Rows amid zero.
-    keep, usable : ndarray of bool, shape (N,)
-        Points that the filter left; points that can be computed with.
-    contamination : float or "auto"
-        Share of the points that may have a weight below one, unless the filter has found more.
-    centred : bool
-        The mean of the good points is known to be zero.
-    short_too : bool, default=False
-        Points may be bad for being shorter than good ones as well: they lower every variance.
+    The stated share of the points may have a weight below one, unless the filter has found more. With ``short_too`` points may
+    be bad for being shorter than good ones as well: they lower every variance.
     """
     most = EXCESS.most if isinstance(contamination, str) else max(contamination, 1.0 - float(keep.mean()))
     weights = keep.astype(np.float64)
@@ -201,16 +178,9 @@ def reconsider(
 def good_shares(scores: Array, weights: Array, most: float, *, low_too: bool = False) -> Array:
     """Share of good points among those at each score: one minus the local false discovery rate, falling away from zero.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (N,)
-        Standard normal for good points.
-    weights : ndarray of shape (N,)
-        How much each point counts: what is left of it after other scores.
-    most : float
-        Share of the points, those with the highest scores, that may have less than one.
-    low_too : bool, default=False
-        Low scores may be those of bad points as well; then the share is of those with the largest scores of either sign.
+    Scores are standard normal for good points. Weights say how much each point counts: what is left of it after other scores.
+    The share ``most`` of the points, those with the highest scores, may have less than one; with ``low_too`` those with the
+    largest of either sign.
     """
     count, total = scores.size, float(weights.sum())
     clipped = np.clip(scores, -OPTIONS.highest, OPTIONS.highest)

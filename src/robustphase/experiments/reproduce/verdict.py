@@ -80,17 +80,7 @@ class Verdict:
 
 
 def judge(printed: bool, corrected: bool | None = None, erratum: str | None = None) -> tuple[str, str | None]:
-    """Verdict and erratum of a measurement that agrees with what is printed, or with a known correction, or with neither.
-
-    Parameters
-    ----------
-    printed : bool
-        Whether the measurement agrees with the paper.
-    corrected : bool, optional
-        Whether it agrees with the correction, if there is one.
-    erratum : str, optional
-        The entry that has the correction.
-    """
+    """Verdict and erratum of a measurement that agrees with what is printed, or with a known correction, or with neither."""
     if printed:
         return "holds", None
     return ("erratum", erratum) if corrected and erratum is not None else ("fails", None)

@@ -116,16 +116,7 @@ def fit_counts_from(
 def gained_by_chance(problem: Problem, readings: Readings, fit: LawFit, seed: int) -> Array:
     """Log-likelihood (k,) that classes by an order which has nothing to do with the samples gain: signals are held.
 
-    Parameters
-    ----------
-    problem : Problem
-        The largest shares of bad counts.
-    readings : Readings
-        What was read, with the marginal law of bad counts.
-    fit : LawFit
-        The fit with one share and one law of bad counts.
-    seed : int
-        For the orders.
+    The fit has one share and one law of bad counts, the readings have the marginal law.
     """
     rng, unknowns = np.random.default_rng(seed), float(real_unknowns(fit.signals))
     gains = np.zeros(fit.backgrounds.size)
@@ -200,16 +191,7 @@ def _alike(problem: Problem, readings: Readings, fit: LawFit) -> _Learned:
 def described_share(judged: Judged, readings: Readings, law: Array, most: Array) -> Array:
     """Share (k,) of bad counts with the shortest description: doubts, less half of the numbers that their law has.
 
-    Parameters
-    ----------
-    judged : Judged
-        What is doubted.
-    readings : Readings
-        What was read.
-    law : ndarray of shape (m, k)
-        Law of bad counts at every reading.
-    most : ndarray of shape (k,)
-        Largest shares.
+    ``law`` (m, k) is that of bad counts at every reading, ``most`` (k,) the largest share.
     """
     doubts = (1 - judged.clean) * readings.weights
     total = np.maximum(doubts.sum(axis=0), _TINY)

@@ -138,19 +138,8 @@ LAW_ENGINE = LawEngineOptions()
 def lawful_answer(problem: Problem, answer: Answer, detector: Detector, *, seed: int = 0) -> Lawful | None:
     """The answer under the law that was asked for or that the data show; None where the additive answer stands.
 
-    All signals were read by one detector, so the law is that of most of them; where memory has room for some at a time, that
-    of most of the first ones.
-
-    Parameters
-    ----------
-    problem : Problem
-        The samples, with all columns.
-    answer : Answer
-        What the additive engine found, in the units of the responses.
-    detector : Detector
-        What is known of the readings.
-    seed : int, default=0
-        For first guesses and subsamples.
+    All signals were read by one detector, so the law is that of most of them; where memory has room for some at a time, that of
+    most of the first ones. The additive answer is in the units of the responses.
     """
     if problem.responses.shape[1] == 1 and constant(problem):
         return None
@@ -193,13 +182,6 @@ def lawful_again(problem: Problem, lawful: Lawful, answer: Answer, detector: Det
     """An answer under a law fitted again from where it is, to a problem whose rows have other weights.
 
     The law is known by then, and so is the start: nothing is sought or raced.
-
-    Parameters
-    ----------
-    problem, answer, detector, seed
-        As in :func:`lawful_answer`.
-    lawful : Lawful
-        What that found, for all columns.
     """
     counts = bool(np.all(lawful.noise.counts))
     answer = answer._replace(

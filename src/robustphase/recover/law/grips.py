@@ -81,20 +81,9 @@ def doubted_grips(
 ) -> Array:
     """How prone to be bad the grips of the samples of one signal make them, log odds of shape (m, 1).
 
-    Parameters
-    ----------
-    problem : Problem
-        The covariates.
-    fit : LawFit
-        The fit of one column under a law of counts.
-    readings : Readings
-        What was read, with what the fit took for prone to be bad.
-    count : int
-        Number of directions; no more than there are real unknowns are sought.
-    seed : int, default=0
-        For the first guess.
-    sharp : bool, default=False
-        Explain the readings themselves in place of the doubts, which know of the present classes and do not go far from them.
+    The readings come with what the fit took for prone to be bad. No more directions are sought than there are real unknowns.
+    ``sharp`` explains the readings themselves in place of the doubts, which know of the present classes and do not go far from
+    them.
     """
     count = min(count, real_unknowns(fit.signals))
     doubts, weights = 1 - fit.judged.clean[:, 0], readings.weights[:, 0]
@@ -252,19 +241,7 @@ class Grip(NamedTuple):
 
 
 def doubtful_direction(problem: Problem, fit: LawFit, column: int, *, seed: int = 0) -> Grip:
-    """Where the samples of one column disagree most: two passes over the rows a step.
-
-    Parameters
-    ----------
-    problem : Problem
-        The covariates.
-    fit : LawFit
-        The fit under a law of counts.
-    column : int
-        Which of its signals.
-    seed : int, default=0
-        For the random directions.
-    """
+    """Where the samples of one column disagree most under a law of counts: two passes over the rows a step."""
     signal, means = fit.signals[:, column], fit.means[:, column]
     turned = 2 * fit.projections[:, column] / np.sqrt(means)
     # w r √μ are the residuals over their deviations, weighed.

@@ -120,16 +120,9 @@ def _left(elected: Array, lawful: Lawful, *, paired: bool) -> bool:
 
 
 def groups_under_law(problem: Problem, lawful: Lawful, detector: Detector) -> Shared:
-    """What an answer under a law says of the groups.
+    """What an answer under a law, in the units of the responses, says of the groups.
 
-    Parameters
-    ----------
-    problem : Problem
-        The samples, with weights that know nothing of groups.
-    lawful : Lawful
-        The answer, in the units of the responses.
-    detector : Detector
-        What is known of the readings.
+    The weights of the problem know nothing of groups.
     """
     if not problem.groupings:
         return nothing_shared(problem)

@@ -174,18 +174,7 @@ _drop.__module__ = "__main__"
 
 
 class Watch:
-    """The workers of a client; see `WATCH` for how long is waited for what.
-
-    Parameters
-    ----------
-    client : distributed.Client
-        The client.
-
-    Attributes
-    ----------
-    alive : frozenset of str
-        Addresses of the workers, as of the last look.
-    """
+    """The workers of a client, ``alive`` as of the last look; see `WATCH` for how long is waited for what."""
 
     def __init__(self, client: Any) -> None:
         self._client, self._looks = client, 0

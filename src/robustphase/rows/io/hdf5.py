@@ -139,15 +139,7 @@ def name_of(dataset: Any) -> str:
 
 
 class PackedChunks:
-    """The chunks of a dataset, and what they unpack to; each is looked at once. The caller holds the lock of the file.
-
-    Parameters
-    ----------
-    dataset : h5py.Dataset
-        The dataset.
-    where : str
-        What to call it in errors.
-    """
+    """The chunks of a dataset, and what they unpack to; each is looked at once. The caller holds the lock of the file."""
 
     def __init__(self, dataset: Any, where: str) -> None:
         self._dataset, self._where = dataset, where
@@ -203,17 +195,7 @@ def _check_stated(values: tuple[int, ...], most: int, where: str) -> None:
 
 
 class Hdf5Rows(ReadAheadRows):
-    """The rows of an h5py dataset.
-
-    Parameters
-    ----------
-    dataset : h5py.Dataset of shape (m, n)
-        The rows.
-    owned : h5py.File, optional
-        A file to close with the source.
-    block_rows, threads : int, optional
-        See :class:`~robustphase.rows.blocked.BlockedRows`.
-    """
+    """The rows of an h5py dataset; a file that it owns is closed with it."""
 
     def __init__(
         self, dataset: Any, *, owned: Any = None, block_rows: int | None = None, threads: int | None = None

@@ -57,20 +57,10 @@ def check_numbers(dataset: Any) -> None:
 
 
 class Hdf5Stack(ReadAheadRows):
-    """The samples of an h5py dataset with two or three axes.
+    """The samples of an h5py dataset with two or three axes; a file that it owns is closed with it.
 
-    Parameters
-    ----------
-    dataset : h5py.Dataset
-        The samples.
-    transpose : bool, default=False
-        Whether the samples are the last axis, as the author of the file counts axes.
-    matlab : bool, default=False
-        Whether MATLAB wrote the file, so that the axes are stored in the opposite order.
-    owned : h5py.File, optional
-        A file to close with the source.
-    block_rows, threads : int, optional
-        See :class:`~robustphase.rows.blocked.BlockedRows`.
+    With ``transpose`` the samples are the last axis, as the author of the file counts axes. ``matlab`` has written the axes in
+    the opposite order.
     """
 
     def __init__(

@@ -62,17 +62,7 @@ class Page(NamedTuple):
 
 
 def check_column(file: BinaryIO, chunk: Any, where: str) -> None:
-    """Refuse a column whose pages are not what the footer of the file declares.
-
-    Parameters
-    ----------
-    file : binary file
-        The parquet file.
-    chunk : pyarrow.parquet.ColumnChunkMetaData
-        What the footer says about the column in one row group.
-    where : str
-        What to call the column in errors.
-    """
+    """Refuse a column whose pages are not what the footer of the file declares of it (``chunk``) in one row group."""
     starts = [chunk.data_page_offset, chunk.dictionary_page_offset if chunk.has_dictionary_page else None]
     position = min(start for start in starts if start)
     end, size = position + chunk.total_compressed_size, os.fstat(file.fileno()).st_size
@@ -263,17 +253,7 @@ def _number_type(kind: Any, where: str) -> np.dtype[Any]:
 
 
 class ParquetRows(ReadAheadRows):
-    """The rows of a parquet file.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    name : str, default="A"
-        What the covariates are called; see the notes of this module.
-    block_rows, threads : int, optional
-        See :class:`~robustphase.rows.blocked.BlockedRows`.
-    """
+    """The rows of a parquet file, whose covariates have this name; see the notes of this module."""
 
     def __init__(
         self,

@@ -33,16 +33,9 @@ class Layout(NamedTuple):
 
 
 def layout_of(shape: tuple[int, ...], where: str, *, transpose: bool = False) -> Layout:
-    """The layout of an array of covariates; what is neither a matrix nor a stack is refused.
+    """The layout of an array of covariates, with samples along the first axis, or the last one if ``transpose``.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Shape of the array.
-    where : str
-        What to call it in errors.
-    transpose : bool, default=False
-        Whether the samples are the last axis.
+    What is neither a matrix nor a stack is refused.
     """
     if not FEWEST_AXES <= len(shape) <= MOST_AXES:
         raise DataError(

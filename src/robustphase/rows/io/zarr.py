@@ -122,15 +122,7 @@ def _packer(codecs: Sequence[dict[str, Any]], where: str) -> tuple[str | None, i
 
 
 class StoredChunks:
-    """The chunks of an array, wherever it is stored.
-
-    Parameters
-    ----------
-    array : zarr.Array
-        The array.
-    where : str
-        What to call it in errors.
-    """
+    """The chunks of an array, wherever it is stored."""
 
     def __init__(self, array: Any, where: str) -> None:
         self.array, self.where = array, where
@@ -345,15 +337,7 @@ def _explained(path: str) -> Iterator[None]:
 
 
 class ZarrRows(ReadAheadRows):
-    """The rows of a zarr array.
-
-    Parameters
-    ----------
-    array : zarr.Array of shape (m, n)
-        The rows.
-    block_rows, threads : int, optional
-        See :class:`~robustphase.rows.blocked.BlockedRows`.
-    """
+    """The rows of a zarr array."""
 
     def __init__(self, array: Any, *, block_rows: int | None = None, threads: int | None = None) -> None:
         super().__init__(block_rows=block_rows, threads=threads)
