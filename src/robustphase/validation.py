@@ -262,11 +262,11 @@ def hide_extremes(source: RowSource, nonfinite: str, *, name: str = "A") -> tupl
     return (MaskedRows(source, bad), bad) if bad.any() else (source, bad)
 
 
-def hide_nonfinite(source: RowSource, nonfinite: str, *, name: str = "A") -> tuple[RowSource, Array]:
+def hide_nonfinite(source: RowSource, nonfinite: str) -> tuple[RowSource, Array]:
     """Refuse or hide the rows that hold NaN or infinities, and no others; see :func:`hide_extremes`."""
     if isinstance(source, OperatorRows):
-        return hide_extremes(source, nonfinite, name=name)
-    bad = _unusable(row_peaks(source), nonfinite, float(np.finfo(np.float64).max), name, "rows")
+        return hide_extremes(source, nonfinite)
+    bad = _unusable(row_peaks(source), nonfinite, float(np.finfo(np.float64).max), "A", "rows")
     return (MaskedRows(source, bad), bad) if bad.any() else (source, bad)
 
 

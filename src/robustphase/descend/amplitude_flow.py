@@ -94,20 +94,8 @@ def unseen_columns(energies: Array) -> Array:
     return unseen
 
 
-def amplitude_flow(problem: Problem, start: Array, energies: Array, *, steps: int | None = None) -> AmplitudeFit:
-    """Descend on the amplitudes of one signal from a start.
-
-    Parameters
-    ----------
-    problem : Problem
-        The samples, one column of responses.
-    start : ndarray of shape (n,)
-        Where to start.
-    energies : ndarray of shape (n,)
-        Energies of the columns.
-    steps : int, optional
-        Most steps.
-    """
+def amplitude_flow(problem: Problem, start: Array, energies: Array) -> AmplitudeFit:
+    """Descend on the amplitudes of one signal, from a start (n,), with these energies (n,) of the columns."""
     amplitudes = np.sqrt(np.maximum(problem.responses[:, 0], 0.0))
     samples = problem._replace(responses=amplitudes[:, np.newaxis])
     scaled = energies + AMPLITUDE.regularised * energies.max()
@@ -115,8 +103,7 @@ def amplitude_flow(problem: Problem, start: Array, energies: Array, *, steps: in
     signal, moved, leverages = start, np.inf, None
     clean, shared, noise = np.ones(amplitudes.size), nothing_shared(problem), None
     weights, settled_at = problem.weights[:, 0], -1
-    most = AMPLITUDE.steps if steps is None else steps
-    for step in range(most):
+    for step in range(AMPLITUDE.steps):
         done = sweep(problem.source, signal, _gradient_coefficients, (amplitudes, weights))
         if step >= AMPLITUDE.first and (step - AMPLITUDE.first) % AMPLITUDE.every == 0 and settled_at < 0:
             leverages = group_leverages(problem, signal, weights) if step == AMPLITUDE.first else leverages
@@ -200,7 +187,6 @@ class LeverageOptions:
     most: float = derived(
         0.5, "largest share of its own: beyond it a group has no majority of others to be held against"
     )
-    regularised: float = derived(0.05, "least energy of a column over the largest, as in the steps")
 
 
 LEVERAGE = LeverageOptions()
@@ -225,24 +211,12 @@ class Leverages(NamedTuple):
         return factors
 
 
-def group_leverages(problem: Problem, signal: Array, weights: Array, *, seed: int = 0) -> Leverages | None:
-    """Shares that groups have in their own predictions; None without groups.
-
-    Parameters
-    ----------
-    problem : Problem
-        The samples; the first grouping counts.
-    signal : ndarray of shape (n,)
-        The present signal.
-    weights : ndarray of shape (m,)
-        Weights of the samples.
-    seed : int, default=0
-        For groups that are taken together.
-    """
+def group_leverages(problem: Problem, signal: Array, weights: Array) -> Leverages | None:
+    """Shares that groups, those of the first grouping, have in their own predictions; None without groups."""
     if not problem.groupings:
         return None
     source, (codes, count) = problem.source, problem.groupings[0]
-    energies, rng = _energies(source, weights), np.random.default_rng(seed)
+    energies, rng = _energies(source, weights), np.random.default_rng(0)
     parts = rng.permutation(np.arange(count) % LEVERAGE.together)
 
     def kernel(block: Any, part: Array, codes: Array) -> Parts:
@@ -271,7 +245,7 @@ def _energies(source: RowSource, weights: Array) -> Array:
     """Energies of the columns in weighted samples, from below as in the steps: probed with random signs, one pass."""
     signs = np.random.default_rng(0).choice((-1.0, 1.0), source.shape[1])
     energies = np.maximum((signs * sweep(source, signs, lambda s, w: w * s, (weights,)).total).real, 0.0)
-    floored: Array = energies + max(LEVERAGE.regularised * float(energies.max()), _TINY)
+    floored: Array = energies + max(AMPLITUDE.regularised * float(energies.max()), _TINY)
     return floored
 
 

@@ -61,9 +61,8 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 
 class RankBins(NamedTuple):
-    """Weighted ranks of the responses in [0, 1], the bin of each, and the weight in each bin."""
+    """The bin of each sample, and the weight in each bin."""
 
-    ranks: Array
     bins: Array
     mass: Array
 
@@ -76,7 +75,7 @@ def rank_bins(responses: Array, weights: Array) -> RankBins:
     ranks[order] = cumulated / cumulated[-1]
     # As small integers they are sorted by counting, which every pass does block by block.
     bins = np.clip((ranks * SEARCH.bins - 1e-9).astype(int), 0, SEARCH.bins - 1).astype(np.uint8)
-    return RankBins(ranks, bins, np.maximum(np.bincount(bins, weights, SEARCH.bins), _TINY))
+    return RankBins(bins, np.maximum(np.bincount(bins, weights, SEARCH.bins), _TINY))
 
 
 def candidate_directions(

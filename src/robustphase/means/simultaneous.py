@@ -151,7 +151,6 @@ def column_means(
     paired: bool = False,
     delta: float | None = None,
     dropped: Array | None = None,
-    max_rounds: int = FILTER.max_rounds,
 ) -> ColumnMeans:
     """Robust means of the clouds of all columns, filtered simultaneously.
 
@@ -170,8 +169,6 @@ def column_means(
         Confidence parameter: the level used becomes ``contamination + log(1/δ) / count``.
     dropped : ndarray of bool, shape (m,), optional
         Samples known to be unusable.
-    max_rounds : int, default=20
-        Most rounds for each cloud.
 
     Returns
     -------
@@ -187,7 +184,7 @@ def column_means(
     weights, rounds, converged = np.zeros(clouds.count), 0, True
     for chunk in _chunks(n, clouds.count, kind.itemsize):
         here = clouds.only(chunk)
-        done = filter_clouds(here, usable, level, max_rounds)
+        done = filter_clouds(here, usable, level)
         matrix[:, chunk] = here.mean(done.keep.astype(np.float64))
         top_variance[chunk], removed[chunk] = done.top_variance, 1.0 - done.keep.mean(axis=0)
         weights += done.keep.sum(axis=1) / n
@@ -205,7 +202,7 @@ class FilteredClouds:
     converged: bool
 
 
-def filter_clouds(clouds: ColumnClouds, usable: Array, contamination: float | str, max_rounds: int) -> FilteredClouds:
+def filter_clouds(clouds: ColumnClouds, usable: Array, contamination: float | str) -> FilteredClouds:
     """The loop of :func:`robustphase.means.filter.filter_points` for several clouds, each pass serving all of them."""
     k = clouds.columns.size
     # Columns are what the one-dimensional steps work on, so each lies in one piece.
@@ -221,7 +218,7 @@ def filter_clouds(clouds: ColumnClouds, usable: Array, contamination: float | st
 
     top_variance, converged = np.empty(k), np.zeros(k, bool)
     active, rounds = np.arange(k), 0
-    while active.size and rounds < max_rounds:
+    while active.size and rounds < FILTER.max_rounds:
         rounds += 1
         here = clouds.only(active)
         weights = keep[:, active].astype(np.float64)

@@ -74,10 +74,9 @@ class StartTask(NamedTuple):
 
 
 class Start(NamedTuple):
-    """How far a start is from the truth; its squared length (1 is right, 0 a negative estimate); who attacked."""
+    """How far a start is from the truth, and who attacked."""
 
     distance: float
-    squared_norm: float
     attack: str
 
 
@@ -101,7 +100,7 @@ def run_start(task: StartTask) -> Start:
     )
     procedure = paper.procedure_3 if claim.paired else paper.procedure_1
     x0 = procedure(world.A, world.y, contamination=task.contamination, delta=DELTA, configuration=claim.configuration)
-    return Start(distance(x0, world.truth, relative=True), float(x0 @ x0), attack)
+    return Start(distance(x0, world.truth, relative=True), attack)
 
 
 def in_the_ball(claim: StartClaim, pool: Pool, *, dimensions: Sequence[int], seeds: int) -> Verdict:

@@ -126,7 +126,6 @@ class Curve(NamedTuple):
 class Growth(NamedTuple):
     """Needed sample sizes, with their intervals, and the exponent of their growth."""
 
-    dimensions: tuple[int, ...]
     needed: tuple[Estimate, ...]
     exponent: Estimate
 
@@ -189,7 +188,6 @@ def growth(curves: Sequence[Curve], goal: float, size_for: SizeFor = size_for_er
         return _line(dimensions, np.log(sizes))[0]
 
     return Growth(
-        tuple(curve.n for curve in curves),
         tuple(bootstrap([curve.errors], partial(size_of, curve)) for curve in curves),
         bootstrap(samples, exponent),
     )

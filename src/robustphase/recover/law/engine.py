@@ -15,6 +15,7 @@ predictions; bad samples can move a median only as far as the quantiles that the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -145,20 +146,23 @@ def lawful_answer(problem: Problem, answer: Answer, detector: Detector, *, seed:
         return None
     found: list[Lawful] = []
     which: str | None = None
-    for columns in _groups_of_columns(problem):
-        one = problem.only(columns), answer.only(columns), detector.only(columns)
-        which, part = _answer_of(*one, which, seed)
+    for _, some, start, read in _together(problem, answer, detector):
+        which, part = _answer_of(some, start, read, which, seed)
         if part is None:
             return None
         found.append(part)
     return joined(found)
 
 
-def _groups_of_columns(problem: Problem) -> list[Array]:
-    """Columns that are fitted together, as many as memory has room for."""
+def _together(
+    problem: Problem, answer: Answer, detector: Detector
+) -> Iterator[tuple[Array, Problem, Answer, Detector]]:
+    """Columns that are fitted together, as many as memory has room for, and all that is known of them."""
     m, p = problem.responses.shape
     size = max(1, LAW_ENGINE.numbers // m)
-    return [np.arange(low, min(low + size, p)) for low in range(0, p, size)]
+    for low in range(0, p, size):
+        columns = np.arange(low, min(low + size, p))
+        yield columns, problem.only(columns), answer.only(columns), detector.only(columns)
 
 
 def _answer_of(
@@ -188,8 +192,7 @@ def lawful_again(problem: Problem, lawful: Lawful, answer: Answer, detector: Det
         signals=lawful.signals, backgrounds=lawful.backgrounds, weights=lawful.clean, predictions=lawful.predictions
     )
     found: list[Lawful] = []
-    for columns in _groups_of_columns(problem):
-        some, start, read = problem.only(columns), answer.only(columns), detector.only(columns)
+    for columns, some, start, read in _together(problem, answer, detector):
         if counts:
             law = PoissonLaw(lawful.noise.mixing[columns])
             fit, readings = fit_counts_from(*_counted(some, read), law, start.signals, start.backgrounds, seed)
