@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robustphase.rows.io.hdf5 import find_dataset, open_hdf5, read_hdf5_array
+from robustphase.rows.io.hdf5 import find_dataset, number_type, open_hdf5, read_hdf5_array, read_matlab_array
 from robustphase.rows.io.hdf5 import name_of as dataset_name
 from robustphase.rows.io.hdf5_probe import NOTES, notes_of
-from robustphase.rows.io.hdf5_stack import number_type, read_matlab_array
 from robustphase.rows.io.limits import DataError, reason, shortened
 from robustphase.rows.io.matlab import read_mat_array
 from robustphase.rows.io.npy import npz_names, read_npy, read_npy_header, read_npz_array, read_npz_header

@@ -18,7 +18,7 @@ import asyncio
 import hashlib
 import uuid
 from collections import OrderedDict
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import CancelledError
 from functools import partial
 from threading import Lock
@@ -256,16 +256,7 @@ class Cluster:
 
     async def _made(self, part: Part) -> None:
         """Wait for a shard; if its worker is gone before it is made, it is made elsewhere."""
-        for tries_left in reversed(range(TRIES)):
-            try:
-                await self._while_there(part, self._finished(part.shard))
-                return
-            except Exception as error:
-                if not self._is_loss(error):
-                    raise
-                if not tries_left:
-                    raise RuntimeError(_gave_up(error)) from error
-                await self._find_again(part)
+        await self._until_done(part, lambda: self._finished(part.shard))
 
     async def _finished(self, shard: Any) -> None:
         await shard._state.wait()
@@ -343,9 +334,13 @@ class Cluster:
         return [result for result in found if isinstance(result, Parts)]
 
     async def _sweep_part(self, part: Part, serialised: bytes, order: list[Slice], pairing: int) -> Parts:
+        return await self._until_done(part, lambda: self._try_part(part, serialised, order, pairing))
+
+    async def _until_done(self, part: Part, work: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
+        """Do something with the worker of a shard; if it is gone before that is done, with the one that has it next."""
         for tries_left in reversed(range(TRIES)):
             try:
-                return await self._while_there(part, self._try_part(part, serialised, order, pairing))
+                return await self._while_there(part, work())
             except Exception as error:
                 if not self._is_loss(error):
                     raise
