@@ -137,16 +137,10 @@ def grow_space(source: RowSource, responses: Array, weights: Array, seed: int) -
 
 
 class Space:
-    """An orthonormal basis, and its products with the mean second moment of every bin.
+    """An orthonormal basis Q (n, p), and its products with the mean second moment of every bin.
 
-    Attributes
-    ----------
-    basis : ndarray of shape (n, p)
-        The basis.
-    images : ndarray of shape (bins, n, p)
-        ``M_b Q``, with ``M_b`` the weighted mean of ``a aᴴ`` over the samples of bin b.
-    small : ndarray of shape (bins, p, p)
-        ``Qᴴ M_b Q``.
+    ``images`` (bins, n, p) are ``M_b Q``, with ``M_b`` the weighted mean of ``a aᴴ`` over the samples of bin b, and ``small``
+    (bins, p, p) are ``Qᴴ M_b Q``.
     """
 
     def __init__(self, source: RowSource, binned: RankBins, weights: Array) -> None:

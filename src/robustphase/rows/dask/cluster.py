@@ -77,29 +77,17 @@ class Slice(NamedTuple):
 
 
 class Part:
-    """One shard of the rows.
-
-    Attributes
-    ----------
-    place : Place
-        Its rows, and the worker they were meant for.
-    shard : distributed.Future
-        The shard.
-    worker : str or None
-        Where the shard was seen last; None while nobody has it.
-    kept : OrderedDict
-        Per-sample slices on the worker, by digest, the one used last at the end.
-    beside : dict of str to distributed.Future
-        What the worker holds beside its rows, by name.
-    lost : bool
-        Whether a worker that held it is gone.
-    """
+    """One shard of the rows, those of its place."""
 
     def __init__(self, place: Place, shard: Any) -> None:
         self.place, self.shard = place, shard
+        #: Where the shard was seen last; None while nobody has it.
         self.worker: str | None = place.worker
+        #: Per-sample slices on the worker, by digest, the one used last at the end.
         self.kept: OrderedDict[bytes, tuple[Any, int]] = OrderedDict()
+        #: What the worker holds beside its rows, by name.
         self.beside: dict[str, Any] = {}
+        #: Whether a worker that held it is gone.
         self.lost = False
 
     def keep_at_most(self, most: int) -> None:
@@ -111,18 +99,9 @@ class Part:
 
 
 class Cluster:
-    """A Dask array on the workers of a client.
+    """A Dask array, with one chunk across the columns, on the workers of a client; computed with in ``dtype``.
 
-    Parameters
-    ----------
-    array : dask.array.Array of shape (m, n)
-        The rows, with one chunk across the columns.
-    client : distributed.Client
-        The client.
-    dtype : numpy.dtype
-        Type in which to compute.
-    block_rows, threads : int, optional
-        See :class:`~robustphase.rows.blocked.BlockedRows`; for each worker.
+    For ``block_rows`` and ``threads`` of each worker see :class:`~robustphase.rows.blocked.BlockedRows`.
     """
 
     def __init__(
