@@ -14,10 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, numeric
+from robustphase.constants import TINY, budget, numeric
 from robustphase.rows.source import Array
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class Aitken(NamedTuple):
             return self._replace(factors=np.full(steps.shape[1], float(self.factors)), steps=steps)
         change = self.steps - steps
         size = np.vecdot(change.T, change.T).real
-        gained = np.vecdot(change.T, self.steps.T).real / np.maximum(size, _TINY)
+        gained = np.vecdot(change.T, self.steps.T).real / np.maximum(size, TINY)
         adapted = np.clip(self.factors * gained, self.least, ACCELERATION.most)
         return self._replace(factors=np.where(size > 0, adapted, self.factors), steps=steps)
 
@@ -94,7 +92,7 @@ class Anderson:
         weighted = (metric * changed * known[:, np.newaxis, :]).transpose(2, 0, 1)
         gram = (weighted @ weighted.conj().transpose(0, 2, 1)).real
         right = np.einsum("kdn,nk->kd", weighted.conj(), metric * steps).real
-        ridge = ACCELERATION.ridge * np.trace(gram, axis1=1, axis2=2) + _TINY
+        ridge = ACCELERATION.ridge * np.trace(gram, axis1=1, axis2=2) + TINY
         gram += ridge[:, np.newaxis, np.newaxis] * np.eye(gram.shape[1])
         mix = np.linalg.solve(gram, right[:, :, np.newaxis])[:, :, 0].T
         mix = np.where(known, mix, 0.0)

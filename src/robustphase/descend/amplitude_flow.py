@@ -35,15 +35,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, derived, empirical, numeric
+from robustphase.constants import TINY, budget, derived, empirical, numeric
 from robustphase.descend.shared_weights import SampleFit, Shared, nothing_shared, shared_weights
 from robustphase.likelihood import NoiseModel, e_step, initial_model, m_step
 from robustphase.problem import Grouping, Problem
 from robustphase.rows import RowSource, project, sweep
 from robustphase.rows.passes import abs2, adjoint_block, project_block
 from robustphase.rows.source import Array, Parts
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,7 @@ def amplitude_flow(problem: Problem, start: Array, energies: Array) -> Amplitude
             settled_at = step if step > AMPLITUDE.first and shared.like(last) and moved < AMPLITUDE.settled else -1
         change = done.total / scaled
         signal = signal + change
-        moved = float(np.linalg.norm(change) / max(float(np.linalg.norm(signal)), _TINY))
+        moved = float(np.linalg.norm(change) / max(float(np.linalg.norm(signal)), TINY))
         if moved < AMPLITUDE.tol and step > AMPLITUDE.first + AMPLITUDE.every:
             break
     residuals = amplitudes - np.abs(
@@ -123,7 +121,7 @@ def amplitude_flow(problem: Problem, start: Array, energies: Array) -> Amplitude
     longer = residuals * _left_out(leverages, problem, signal, weights, shared)
     clean, shared, noise = _classify(samples, longer, shared, noise)
     kept = problem.weights[:, 0] * clean * shared.weights
-    loss = float(kept @ residuals**2 / max(float(kept.sum()), _TINY))
+    loss = float(kept @ residuals**2 / max(float(kept.sum()), TINY))
     return AmplitudeFit(signal, clean, shared, noise, moved, loss)
 
 
@@ -137,7 +135,7 @@ def _left_out(
 def _gradient_coefficients(projections: Array, amplitudes: Array, weights: Array) -> Array:
     """What each sample asks of its projection: another length, at the present phase."""
     lengths = np.abs(projections)
-    coefficients: Array = weights * (amplitudes / np.maximum(lengths, _TINY) - 1) * projections
+    coefficients: Array = weights * (amplitudes / np.maximum(lengths, TINY) - 1) * projections
     # Without a phase there is no direction to go.
     return np.where(lengths > 0, coefficients, 0)
 
@@ -149,7 +147,7 @@ def _classify(
     column, kept = residuals[:, np.newaxis], last.applied_to(problem)
     if noise is None:
         used = np.abs(residuals[problem.weights[:, 0] > 0])
-        noise = initial_model(np.array([max(float(np.median(used)), _TINY)]), problem.levels)
+        noise = initial_model(np.array([max(float(np.median(used)), TINY)]), problem.levels)
     spreads, density = np.zeros_like(column), _bad_density(problem)
     for _ in range(AMPLITUDE.model_rounds):
         seen = e_step(column, spreads, density, kept.weights, noise)
@@ -162,7 +160,7 @@ def _classify(
 def _bad_density(problem: Problem) -> Array:
     """Density of bad amplitudes: even over the range of all of them."""
     amplitudes = problem.responses[problem.weights[:, 0] > 0]
-    reach = max(float(amplitudes.max(initial=0.0)), _TINY)
+    reach = max(float(amplitudes.max(initial=0.0)), TINY)
     return np.full(problem.responses.shape, 1 / reach)
 
 
@@ -171,7 +169,7 @@ def _largest_eigenvalue(source: RowSource, scaled: Array) -> float:
     root, value = np.sqrt(scaled), 1.0
     vector = np.random.default_rng(0).standard_normal(root.size) * np.ones(1, source.dtype)
     for _ in range(AMPLITUDE.power_steps):
-        vector = vector / max(float(np.linalg.norm(vector)), _TINY)
+        vector = vector / max(float(np.linalg.norm(vector)), TINY)
         vector = sweep(source, vector / root, lambda s: s).total / root
         value = float(np.linalg.norm(vector))
     return max(AMPLITUDE.margin * value, 1.0) if value > 1 + AMPLITUDE.certain else 1.0
@@ -206,7 +204,7 @@ class Leverages(NamedTuple):
         these.
         """
         light = _light(problem, signal, _energies(problem.source, weights), self.grouping)
-        shares = np.clip(self.shares * light / np.maximum(self.light, _TINY), 0.0, LEVERAGE.most)
+        shares = np.clip(self.shares * light / np.maximum(self.light, TINY), 0.0, LEVERAGE.most)
         factors: Array = 1 / (1 - group_weights * shares[self.grouping.codes])
         return factors
 
@@ -237,7 +235,7 @@ def group_leverages(problem: Problem, signal: Array, weights: Array) -> Leverage
 
     asked, squares = source.reduce(kernel, (parts[codes], codes)).rows
     own = np.bincount(codes, asked, minlength=count)
-    shares = np.clip(own / np.maximum(np.bincount(codes, squares, minlength=count), _TINY), 0.0, 1.0)
+    shares = np.clip(own / np.maximum(np.bincount(codes, squares, minlength=count), TINY), 0.0, 1.0)
     return Leverages(shares, _light(problem, signal, energies, problem.groupings[0]), problem.groupings[0])
 
 
@@ -245,7 +243,7 @@ def _energies(source: RowSource, weights: Array) -> Array:
     """Energies of the columns in weighted samples, from below as in the steps: probed with random signs, one pass."""
     signs = np.random.default_rng(0).choice((-1.0, 1.0), source.shape[1])
     energies = np.maximum((signs * sweep(source, signs, lambda s, w: w * s, (weights,)).total).real, 0.0)
-    floored: Array = energies + max(AMPLITUDE.regularised * float(energies.max()), _TINY)
+    floored: Array = energies + max(AMPLITUDE.regularised * float(energies.max()), TINY)
     return floored
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, derived, numeric
+from robustphase.constants import TINY, budget, derived, numeric
 from robustphase.descend.acceleration import Anderson
 from robustphase.descend.newton import (
     NEWTON,
@@ -44,7 +44,6 @@ from robustphase.problem import Problem, put_columns, real_unknowns, select_colu
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 
-_TINY = float(np.finfo(np.float64).tiny)
 _ROUNDING = float(np.finfo(np.float64).eps)
 
 
@@ -199,7 +198,7 @@ def _row_roundings(problem: Problem, state: State) -> Array | float:
     spacing = float(np.finfo(problem.source.dtype).eps)
     if spacing <= _ROUNDING:
         return 0.0
-    strengths = abs2(state.signals).sum(axis=0) / np.maximum(state.noise.scales, _TINY)
+    strengths = abs2(state.signals).sum(axis=0) / np.maximum(state.noise.scales, TINY)
     mass = np.maximum(problem.weights.sum(axis=0), 1.0)
     roundings: Array = CLIMB.deviations * np.sqrt(2 / mass) * spacing * np.minimum(strengths, 1 / spacing)
     return roundings
@@ -259,7 +258,7 @@ def _settled(accepted: _Accepted, stopping: Stopping, problem: Problem) -> tuple
     m, n = problem.source.shape
     none = max(1e-12, CLIMB.spacings * float(np.finfo(problem.source.dtype).eps))
     state, target, relative = accepted.state, accepted.target, accepted.relative
-    noise = target.noise.scales / np.maximum(abs2(state.signals).sum(axis=0), _TINY)
+    noise = target.noise.scales / np.maximum(abs2(state.signals).sum(axis=0), TINY)
     steady = np.abs(np.log(target.noise.scales / state.noise.scales)) < CLIMB.steady
     open_to_noise = np.minimum(noise * np.sqrt(n / m), 1.0)
     short = (relative < stopping.tol) & (relative < stopping.resolution * noise)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, numeric
+from robustphase.constants import TINY, budget, numeric
 from robustphase.descend.newton import Inner, Step, gauss_newton_step, relative_lengths, shortened
 from robustphase.descend.objective import in_double
 from robustphase.likelihood.dependent_noise import PoissonLaw, VarianceLaw
@@ -28,7 +28,6 @@ from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 
 Law = PoissonLaw | VarianceLaw
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -200,7 +199,7 @@ def _moved(problem: Problem, readings: Readings, here: _Accepted, going: Array, 
 
 def _merits(readings: Readings, point: _Point) -> Array:
     mass = np.broadcast_to(readings.weights, point.means.shape).sum(axis=0)
-    merits: Array = point.judged.log_likelihood / np.maximum(mass, _TINY)
+    merits: Array = point.judged.log_likelihood / np.maximum(mass, TINY)
     return merits
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, empirical
+from robustphase.constants import TINY, budget, empirical
 from robustphase.descend.climb import (
     CLIMB,
     TO_THE_END,
@@ -28,8 +28,6 @@ from robustphase.likelihood import bad_density, e_step, initial_model
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.problem import Problem, join_columns, put_columns, select_columns
 from robustphase.rows.source import Array
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -173,5 +171,5 @@ def judged(problem: Problem, state: State, projections: Array) -> LikelihoodFit:
 def cloud(problem: Problem, signals: Array, scales: Array) -> Array:
     """ρ when nothing is known but the scale of the noise: every unknown takes its share of the samples."""
     mass = problem.weights.sum(axis=0)
-    spreads: Array = effective_unknowns(problem, signals) * scales**2 / np.maximum(mass, _TINY)
+    spreads: Array = effective_unknowns(problem, signals) * scales**2 / np.maximum(mass, TINY)
     return np.broadcast_to(spreads, scales.shape)

@@ -36,7 +36,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.special import ndtri
 
-from robustphase.constants import budget, numeric
+from robustphase.constants import TINY, budget, numeric
 from robustphase.initialise.block_davidson import (
     SEARCH,
     RankBins,
@@ -68,7 +68,6 @@ class SpectraOptions:
 
 
 SPECTRA = SpectraOptions()
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 class Directions(NamedTuple):
@@ -91,7 +90,7 @@ def monotone_weightings(values: Array, weights: Array) -> Array:
         w = weights[:, column if weights.shape[1] > 1 else 0]
         ranks = np.empty(m)
         ranks[np.argsort(values[:, column])] = positions
-        weightings[:, column] = w * (ranks - (w @ ranks) / max(float(w.sum()), _TINY))
+        weightings[:, column] = w * (ranks - (w @ ranks) / max(float(w.sum()), TINY))
     return weightings
 
 
@@ -131,7 +130,7 @@ def with_partners(
     m, guesses = source.shape[0], random_guesses(source, leading.shape[1], seed + 1)
     strengths = np.vecdot(first.T, (_products(source, first, weightings) / m).T).real
     second = leading_directions(source, weightings, guesses, most=most, beside=first)
-    shares = np.clip(second.strengths / np.maximum(strengths, _TINY), SEARCH.least_part, 1.0)
+    shares = np.clip(second.strengths / np.maximum(strengths, TINY), SEARCH.least_part, 1.0)
     return _unit(first + 1j * np.sqrt(shares) * second.vectors)
 
 
@@ -150,7 +149,7 @@ def learned_functions(projections: Array, binned: RankBins, weights: Array) -> A
     )
     shares = binned.mass / binned.mass.sum()
     energies -= shares @ energies
-    energies /= np.maximum(np.sqrt(shares @ energies**2), _TINY)
+    energies /= np.maximum(np.sqrt(shares @ energies**2), TINY)
     functions: Array = energies[binned.bins] * weights[:, np.newaxis]
     return functions
 
@@ -173,7 +172,7 @@ def rank_functions(responses: Array, weights: Array, n: int, is_complex: bool) -
     groups = [sign * ((places > low) & (places < high)) for sign, (low, high) in zip(signs, SEARCH.groups, strict=True)]
     functions = np.stack([(expected - 1) / (expected + margin), *groups], axis=1)
     functions -= functions[used].mean(axis=0)
-    functions /= np.maximum(np.sqrt((functions[used] ** 2).mean(axis=0)), _TINY)
+    functions /= np.maximum(np.sqrt((functions[used] ** 2).mean(axis=0)), TINY)
     functions[~used] = 0.0
     return functions
 
@@ -206,9 +205,9 @@ def leading_directions(
         mixtures = _best_mixtures(spanned, multiplied)
         steps, step_images = (np.einsum("dk,dnk->nk", mixtures[1:], parts[1:]) for parts in (spanned, multiplied))
         vectors, images = vectors * mixtures[0] + steps, images * mixtures[0] + step_images
-        lengths = np.maximum(np.linalg.norm(vectors, axis=0), _TINY)
+        lengths = np.maximum(np.linalg.norm(vectors, axis=0), TINY)
         vectors, images = vectors / lengths, images / lengths
-        lengths = np.maximum(np.linalg.norm(steps, axis=0), _TINY)
+        lengths = np.maximum(np.linalg.norm(steps, axis=0), TINY)
         steps, step_images = steps / lengths, step_images / lengths
     squares = np.linalg.norm(weightings, axis=0).astype(np.float64)
     chance = 2 * np.sqrt(n) * squares / m + n * np.abs(weightings).max(axis=0) / m
@@ -251,7 +250,7 @@ def _best_mixtures(vectors: Array, images: Array) -> Array:
 
 
 def _unit(vectors: Array) -> Array:
-    unit: Array = vectors / np.maximum(np.linalg.norm(vectors, axis=0), _TINY)
+    unit: Array = vectors / np.maximum(np.linalg.norm(vectors, axis=0), TINY)
     return unit
 
 
@@ -325,7 +324,7 @@ def energies(small: Array, coordinates: Array) -> Array:
 
 def best_weightings(seen: Array, shares: Array) -> Array:
     """h/(1 + h) for the energies 1 + h over their mean, times the shares of the bins, shape (k, bins)."""
-    relative = seen / np.maximum(seen @ shares, _TINY)[:, np.newaxis]
+    relative = seen / np.maximum(seen @ shares, TINY)[:, np.newaxis]
     weightings: Array = shares * (1 - 1 / np.maximum(relative, HIDDEN.least))
     return weightings
 

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from robustphase.constants import budget, derived, numeric
+from robustphase.constants import TINY, budget, derived, numeric
 from robustphase.means import mean_of
 from robustphase.problem import assumed_level
 from robustphase.rows import (
@@ -43,8 +43,6 @@ from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array, Parts
 from robustphase.spectra.covariance import Centred, covariance_of, whitener
 from robustphase.validation import Samples
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ class RowFigures(NamedTuple):
     @property
     def normal_lengths(self) -> bool:
         """Whether the lengths vary as those of normal rows do."""
-        return bool(abs(np.log(max(self.tails, _TINY))) <= STANDARD.errors * self.tails_error)
+        return bool(abs(np.log(max(self.tails, TINY))) <= STANDARD.errors * self.tails_error)
 
 
 class Change(NamedTuple):
@@ -201,7 +199,7 @@ class Standardised(NamedTuple):
 
     def _relative(self, signals: Array, stretches: list[float]) -> Array:
         lengths, taken = (np.linalg.norm(s, axis=0) for s in (signals, self.back(signals)))
-        factors: Array = np.where(taken > 0, np.prod(stretches) * lengths / np.maximum(taken, _TINY), 1.0)
+        factors: Array = np.where(taken > 0, np.prod(stretches) * lengths / np.maximum(taken, TINY), 1.0)
         return factors
 
 
@@ -289,7 +287,7 @@ def row_figures(rows: Array, level: float) -> RowFigures:
     units = rows / np.sqrt(np.maximum(squares, STANDARD.nothing * typical))[:, np.newaxis]
     half = count // 2
     mean = units[:half].mean(axis=0).conj()
-    projections = (rows[half:] @ (mean / max(float(np.linalg.norm(mean)), _TINY))).real / np.sqrt(typical / n)
+    projections = (rows[half:] @ (mean / max(float(np.linalg.norm(mean)), TINY))).real / np.sqrt(typical / n)
     part = 1.0 if not np.iscomplexobj(rows) else float(np.sqrt(0.5))
     cosines = abs2(units @ units.conj().T)
     spreads = n * (cosines.sum(axis=1) - np.diag(cosines)) / max(count - 1, 1)
@@ -314,7 +312,7 @@ def _without_mean(samples: Samples, contamination: float) -> Change | None:
     source, usable = samples.source, ~_rows_dropped(samples)
     mean = mean_of(source, contamination, dropped=~usable).location
     # Rows are the aᴴ: the direction that they have a component along is the conjugate of theirs.
-    unit = mean.conj() / max(float(np.linalg.norm(mean)), _TINY)
+    unit = mean.conj() / max(float(np.linalg.norm(mean)), TINY)
     along = abs2(project(source, unit))[usable]
     squares = ScaledRows(source).squared_distances()[usable]
     typical, others = float(np.median(squares)), max(source.shape[1] - 1, 1)
@@ -358,7 +356,7 @@ def shrunken(moment: Array, count: float) -> Array:
     level = float(np.trace(moment).real) / n
     total = float(np.sum(abs2(moment)))
     chance = (n * level) ** 2 / max(count, 1.0) + total / max(count, 1.0)
-    share = min(1.0, chance / max(total - n * level**2, _TINY))
+    share = min(1.0, chance / max(total - n * level**2, TINY))
     mixed: Array = (1 - share) * moment + share * level * np.eye(n)
     return mixed
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from robustphase.constants import budget, derived
+from robustphase.constants import TINY, budget, derived
 from robustphase.initialise.block_davidson import candidate_directions
 from robustphase.initialise.procedures import Leading, complex_pair, published_start
 from robustphase.initialise.rank_spectra import (
@@ -123,7 +123,6 @@ def _best_of(tried: list[Candidates]) -> tuple[Candidates, Array]:
 
 
 METHODS = ("auto", "mean", "covariance", "spectral")
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -367,7 +366,7 @@ def _power_iteration(
     # A fixed vector without structure: reproducible, and orthogonal to no signal anybody would have.
     vector = np.random.default_rng(0).standard_normal(source.shape[1]).astype(np.result_type(source.dtype, np.float64))
     vector = vector - around @ (around.conj().T @ vector)
-    vector /= max(float(np.linalg.norm(vector)), _TINY)
+    vector /= max(float(np.linalg.norm(vector)), TINY)
     size = 0.0
     for _ in range(max_iter):
         product = sweep(source, vector, lambda s, y: y * s, (responses,)).total

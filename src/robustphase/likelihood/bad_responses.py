@@ -21,11 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robustphase.constants import budget, derived, empirical
+from robustphase.constants import TINY, budget, derived, empirical
 from robustphase.ordering import stable_order
 
 Array = NDArray[Any]
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ def _column_density(responses: Array, mass: Array) -> Array:
     reach = _reach(m)
     low, high = np.maximum(np.arange(m) - reach, 0), np.minimum(np.arange(m) + reach, m - 1)
     density = np.empty(m)
-    total = max(float(cumulated[-1]), _TINY)
+    total = max(float(cumulated[-1]), TINY)
     # Ties (erased responses) have zero width; a neighbourhood gets no narrower than its share of the unit.
     density[order] = (cumulated[high] - cumulated[low]) / (
         total * np.maximum(ordered[high] - ordered[low], DENSITY.neighbours)
@@ -168,7 +167,7 @@ def censored_law(law: Array, responses: Array, mass: Array, censored: Array) -> 
             continue
         y, w = np.broadcast_to(responses, whole.shape)[:, column], masses[:, column]
         order = np.argsort(y)
-        above = np.concatenate((np.cumsum(w[order][::-1])[::-1], [0.0])) / max(float(w.sum()), _TINY)
+        above = np.concatenate((np.cumsum(w[order][::-1])[::-1], [0.0])) / max(float(w.sum()), TINY)
         whole[at, column] = above[np.searchsorted(y[order], y[at])]
     return whole
 
@@ -177,7 +176,7 @@ def _smoothed(responses: Array, mass: Array, counts: bool) -> Array:
     values, places = np.unique(responses, return_inverse=True)
     own = np.bincount(places, mass, values.size)
     before = np.concatenate(([0.0], np.cumsum(own)))
-    total = max(float(before[-1]), _TINY)
+    total = max(float(before[-1]), TINY)
     reach = max(DENSITY.neighbours * total, total * DENSITY.fewest / responses.size)
     # A value that holds enough by itself needs no neighbours.
     lonely = (own < reach) * reach
@@ -242,10 +241,10 @@ def bad_classes(responses: Array, marginal: Array, doubts: Array, weights: Array
     for column in range(shape[1]):
         w = weights[:, column]
         d = doubts[:, column] * w
-        share = d.sum() / max(float(w.sum()), _TINY)
+        share = d.sum() / max(float(w.sum()), TINY)
         shares = np.zeros(w.size, int) if orders is None else classes_of(orders[:, column], w)
-        found = np.bincount(shares, d) / np.maximum(np.bincount(shares, w), _TINY)
-        prone[:, column] = (found / max(share, _TINY))[shares]
+        found = np.bincount(shares, d) / np.maximum(np.bincount(shares, w), TINY)
+        prone[:, column] = (found / max(share, TINY))[shares]
         laws = shares // CLASSES.joined
         for one in range(laws.max() + 1):
             at = laws == one

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx, gammainc, gammaln, stdtr, xlogy
 
+from robustphase.constants import TINY
 from robustphase.likelihood.laws import (
     LAWS,
     CurvedNoise,
@@ -58,11 +59,11 @@ class PoissonLaw(NamedTuple):
             # Σ_{i ≥ c} of the law is the incomplete gamma function of c at μ, for zero it is one.
             level = np.maximum(whole, 0.5)
             tail = np.where(whole > 0, gammainc(level, means), 1.0)
-            hazard = np.exp(xlogy(whole - 1, means) - means - gammaln(level)) * (whole > 0) / np.maximum(tail, _TINY)
+            hazard = np.exp(xlogy(whole - 1, means) - means - gammaln(level)) * (whole > 0) / np.maximum(tail, TINY)
             # Far below the threshold both vanish, and the expected reading is just above it.
             hazard = np.where(tail > 1e-280, hazard, whole / means)
             residuals = np.where(readings.censored, means * hazard, residuals)
-            logs = np.where(readings.censored, np.log(np.maximum(tail, _TINY)), logs)
+            logs = np.where(readings.censored, np.log(np.maximum(tail, TINY)), logs)
         clean, total = mixture(logs, self.mixing, readings)
         return Judged(clean, clean * readings.weights / means, residuals, total)
 
@@ -91,7 +92,6 @@ class PoissonLaw(NamedTuple):
 
 
 Array = NDArray[Any]
-_TINY = float(np.finfo(np.float64).tiny)
 #: Standardised residuals beyond it count as that large: exp(a²/2) is still a number.
 LARGEST = 35.0
 
@@ -113,7 +113,7 @@ class VarianceLaw(NamedTuple):
         """τ²."""
         c, e = self.curve, self.energies
         spreads = c[0] + (c[1] + c[2] * e) * e
-        bounded: Array = np.maximum(spreads, np.maximum(LAWS.least_variance * spreads.mean(axis=0), _TINY))
+        bounded: Array = np.maximum(spreads, np.maximum(LAWS.least_variance * spreads.mean(axis=0), TINY))
         return bounded
 
     def only(self, columns: Array) -> VarianceLaw:
@@ -152,19 +152,19 @@ class VarianceLaw(NamedTuple):
                 surely, added = mixture(np.log(tail), noise.mixing, there)
             # What the e-step has counted for these readings was the density of a reading that ends there.
             before = density * (1 - noise.mixing) + noise.mixing * readings.bad
-            total = total + added - (there.weights * np.log(np.maximum(before, _TINY))).sum(axis=0)
+            total = total + added - (there.weights * np.log(np.maximum(before, TINY))).sum(axis=0)
             # Of all weights that a reading can have the largest: its score rises by no more.
             full = (1 + noise.tails) / (spreads * np.minimum(1.0, noise.skews**2))
             clean = np.where(readings.censored, surely, clean)
             weights = np.where(readings.censored, surely * full, weights)
-            residuals = np.where(readings.censored, density / np.maximum(tail, _TINY) / full, residuals)
+            residuals = np.where(readings.censored, density / np.maximum(tail, TINY) / full, residuals)
         return Judged(clean, weights * readings.weights, residuals, total)
 
     def slopes(self, judged: Judged, readings: Readings, means: Array) -> Array:
         """Minus the derivative of the score of the mixture by the mean: a residual that grows loses weight."""
         deviations = self.deviations(readings, means)
         # u r²/τ², the weight of the Student law times the squared residual.
-        squares = judged.weights / np.maximum(judged.clean * readings.weights, _TINY) * deviations**2
+        squares = judged.weights / np.maximum(judged.clean * readings.weights, TINY) * deviations**2
         lost = 2 / (1 + self.noise.degrees) * squares
         if readings.censored is not None:
             lost = np.where(readings.censored, 0.0, lost)
@@ -215,9 +215,9 @@ def fitted_curve(curve: Array, squares: Array, masses: Array, energies: Array) -
     powers = (np.ones_like(energies), energies, energies**2)
     for _ in range(LAWS.variance_rounds):
         spreads = curve[0] + (curve[1] + curve[2] * energies) * energies
-        inverse = 1 / np.maximum(spreads, np.maximum(LAWS.least_variance * spreads.mean(axis=0), _TINY))
+        inverse = 1 / np.maximum(spreads, np.maximum(LAWS.least_variance * spreads.mean(axis=0), TINY))
         ratios = [
-            (power * squares * inverse**2).sum(axis=0) / np.maximum((power * masses * inverse).sum(axis=0), _TINY)
+            (power * squares * inverse**2).sum(axis=0) / np.maximum((power * masses * inverse).sum(axis=0), TINY)
             for power in powers
         ]
         curve = curve * np.sqrt(np.stack(ratios))

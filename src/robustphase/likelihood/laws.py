@@ -19,11 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robustphase.constants import budget, derived, numeric
+from robustphase.constants import TINY, budget, derived, numeric
 from robustphase.likelihood.noise_model import NOISE, NoiseModel, law_mean, law_variance
 
 Array = NDArray[Any]
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -164,7 +163,7 @@ def mixture(logs: Array, mixing: Array, readings: Readings) -> tuple[Array, Arra
         mixing = np.minimum(mixing * readings.prone, LAWS.surest)
     with np.errstate(divide="ignore"):
         likely = logs + np.log1p(-mixing)
-        unlikely = np.log(np.maximum(readings.bad, _TINY)) + np.log(mixing)
+        unlikely = np.log(np.maximum(readings.bad, TINY)) + np.log(mixing)
     both = np.logaddexp(likely, unlikely)
     clean: Array = np.exp(likely - both)
     return clean, (readings.weights * both).sum(axis=0)
@@ -172,7 +171,7 @@ def mixture(logs: Array, mixing: Array, readings: Readings) -> tuple[Array, Arra
 
 def mixture_slopes(judged: Judged) -> Array:
     """``w − (w r)² (1 − c)/c``: weights, less what a sample loses because it becomes more doubtful."""
-    doubts = (1 - judged.clean) / np.maximum(judged.clean, _TINY)
+    doubts = (1 - judged.clean) / np.maximum(judged.clean, TINY)
     with np.errstate(over="ignore"):
         slopes: Array = judged.weights - np.where(
             judged.clean > 0, doubts * (judged.weights * judged.residuals) ** 2, 0.0
@@ -182,7 +181,7 @@ def mixture_slopes(judged: Judged) -> Array:
 
 def renewed_mixing(clean: Array, weights: Array, most: Array) -> Array:
     """Share of readings that are doubted, within its bounds."""
-    mass = np.maximum(np.broadcast_to(weights, clean.shape).sum(axis=0), _TINY)
+    mass = np.maximum(np.broadcast_to(weights, clean.shape).sum(axis=0), TINY)
     return share_within(1 - (clean * weights).sum(axis=0) / mass, most)
 
 

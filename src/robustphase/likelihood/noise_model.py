@@ -25,10 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, polygamma
 
-from robustphase.constants import budget, empirical, numeric
+from robustphase.constants import TINY, budget, empirical, numeric
 
 Array = NDArray[Any]
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -309,8 +308,8 @@ def m_step(model: NoiseModel, statistics: Statistics, most: Array) -> NoiseModel
     most : ndarray of shape (1,) or (k,)
         Largest share of bad samples.
     """
-    clean = np.maximum(statistics.clean, _TINY)
-    below, above = np.maximum(statistics.below, _TINY), np.maximum(statistics.above, _TINY)
+    clean = np.maximum(statistics.clean, TINY)
+    below, above = np.maximum(statistics.below, TINY), np.maximum(statistics.above, TINY)
     limit = np.log(NOISE.most_skew)
     log_skews = np.clip((np.log(above) - np.log(below)) / 3, -limit, limit)
     # With a skew held at its bound, the scale is still the best for it.
@@ -367,7 +366,7 @@ def _log_peak(model: NoiseModel) -> Array:
 
 def _scored_tails(model: NoiseModel, statistics: Statistics) -> Array:
     """Fisher's scoring for η = 1/ν, where the information stays finite as the tails become normal."""
-    clean = np.maximum(statistics.clean, _TINY)
+    clean = np.maximum(statistics.clean, TINY)
     nu = model.degrees
     score = 0.5 * (digamma((nu + 1) / 2) - digamma(nu / 2) - 1 / nu)
     score += 0.5 * ((nu + 1) / nu * statistics.ratios - statistics.logarithms) / clean

@@ -24,8 +24,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
+from robustphase.constants import TINY
 from robustphase.means.excess import NORMAL_IQR
-from robustphase.means.geometric_median import PRECISE, TINY, WeiszfeldOptions, geometric_median
+from robustphase.means.geometric_median import PRECISE, WeiszfeldOptions, geometric_median
 from robustphase.means.result import MeanResult, result_without_certificate, usable_points
 from robustphase.rows import ScaledRows
 from robustphase.rows.source import Array

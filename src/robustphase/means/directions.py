@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.means.geometric_median import ROUGH, TINY, typical_distance
+from robustphase.constants import TINY
+from robustphase.means.geometric_median import ROUGH, typical_distance
 from robustphase.rows import ScaledRows
 from robustphase.rows.source import Array
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robustphase.constants import TINY
 from robustphase.means.directions import real_columns
-from robustphase.means.geometric_median import TINY
 from robustphase.rows import ScaledRows
 from robustphase.rows.source import Array
 

@@ -11,12 +11,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from robustphase.constants import TINY
 from robustphase.means.result import MeanResult, result_without_certificate, usable_points
 from robustphase.rows import ScaledRows
 from robustphase.rows.source import Array
-
-#: Smallest normal number: a divisor that is never zero.
-TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)

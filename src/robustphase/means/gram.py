@@ -26,10 +26,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robustphase.constants import budget, derived, empirical, numeric
+from robustphase.constants import TINY, budget, derived, empirical, numeric
 from robustphase.means.excess import OPTIONS as EXCESS
 from robustphase.means.filter import filter_mean
-from robustphase.means.geometric_median import TINY, geometric_median, near
+from robustphase.means.geometric_median import geometric_median, near
 from robustphase.means.result import MeanResult
 from robustphase.rows import MemoryRows, ScaledRows
 from robustphase.rows.source import Array

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, derived, numeric
+from robustphase.constants import TINY, budget, derived, numeric
 from robustphase.rows.source import Array
 
 #: Unknowns of a split: a gain, a background and the row.
@@ -43,7 +43,7 @@ def find_jumps(y: Array, energies: Array, weights: Array, *, fewest: int, most: 
 
     Weights of the readings add up to one. A segment has at least ``fewest`` of them, and there are at most ``most`` segments.
     """
-    count = 1 / max(float(weights @ weights), _TINY)
+    count = 1 / max(float(weights @ weights), TINY)
     columns = np.stack((np.ones_like(y), energies, energies**2, y, y * energies, y * y), axis=1)
     sums = np.vstack((np.zeros(6), np.cumsum(weights[:, np.newaxis] * columns, axis=0)))
     left = float(_squares(sums[-1:])[0])
@@ -51,8 +51,8 @@ def find_jumps(y: Array, energies: Array, weights: Array, *, fewest: int, most: 
     splits = {(0, y.size): _best_split(sums, 0, y.size, fewest)}
     while len(ends) - 1 < most:
         segment, split = max(splits.items(), key=lambda item: item[1].gain)
-        after = max(left - split.gain, _TINY)
-        if split.gain <= 0 or count * np.log(max(left, _TINY) / after) <= UNKNOWNS * np.log(max(count, 2.0)):
+        after = max(left - split.gain, TINY)
+        if split.gain <= 0 or count * np.log(max(left, TINY) / after) <= UNKNOWNS * np.log(max(count, 2.0)):
             break
         left = after
         del splits[segment]
@@ -82,15 +82,14 @@ def _best_split(sums: Array, low: int, high: int, fewest: int) -> _Split:
 def _squares(sums: Array) -> Array:
     """Least weighted sums of squares ``Σ w (y − b − g e)²``, from the sums over the segments."""
     w, e, ee, y, ye, yy = np.moveaxis(sums, -1, 0)
-    mass = np.maximum(w, _TINY)
+    mass = np.maximum(w, TINY)
     spread, common, total = ee - e * e / mass, ye - e * y / mass, yy - y * y / mass
-    explained = np.where(spread > 1e-12 * np.abs(ee), common**2 / np.maximum(spread, _TINY), 0.0)
+    explained = np.where(spread > 1e-12 * np.abs(ee), common**2 / np.maximum(spread, TINY), 0.0)
     squares: Array = np.maximum(total - explained, 0.0)
     return squares
 
 
 DRIFTS = (None, "auto")
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -157,21 +156,21 @@ class _Shape(NamedTuple):
 
 
 def _column(y: Array, energies: Array, weights: Array) -> tuple[Array, Array, float]:
-    m, mass = y.size, max(float(weights.sum()), _TINY)
+    m, mass = y.size, max(float(weights.sum()), TINY)
     w = weights / mass
-    unit = max(float(w @ energies), _TINY)
+    unit = max(float(w @ energies), TINY)
     y, e = y / unit, energies / unit
     # As many readings as weigh alike: bad ones do not count.
-    count = 1 / max(float(w @ w), _TINY)
+    count = 1 / max(float(w @ w), TINY)
     best, chosen = np.inf, _Shape(np.ones((m, 1)), np.ones((m, 1)), 2)
     for shape in _shapes(y, e, w, count):
         _, squares = _solved(y, e, w, shape)
-        criterion = count * np.log(max(squares, _TINY)) + shape.unknowns * np.log(max(count, 2.0))
+        criterion = count * np.log(max(squares, TINY)) + shape.unknowns * np.log(max(count, 2.0))
         if criterion < best:
             best, chosen = criterion, shape
     (offsets, gains), _ = _solved(y, e, w, chosen)
     # Of all rows alike: weights follow the noise, and with it the gain.
-    middle, average = float(offsets.mean()), max(float(gains.mean()), _TINY)
+    middle, average = float(offsets.mean()), max(float(gains.mean()), TINY)
     steady, even = (part.shape[1] == 1 for part in chosen[:2])
     gains = np.ones(m) if even else np.maximum(gains / average, DRIFT.least_gain)
     return gains, np.zeros(m) if steady else unit * (offsets - middle), 0.0 if even else unit * middle

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from robustphase.constants import TINY
 from robustphase.descend.likelihood_fit import LikelihoodFit
 from robustphase.likelihood import GroupEvidence, NoiseModel
 from robustphase.likelihood.laws import CurvedNoise
@@ -21,8 +22,6 @@ from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.watching import tell_finished
 from robustphase.validation import Samples
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 class Stage(NamedTuple):
@@ -204,7 +203,7 @@ def joined_evidence(one: GroupEvidence | None, other: GroupEvidence | None) -> G
     if one.found != other.found:
         return one if one.found else other
     # Odds of being bad multiply, and the share of bad groups that is in both of them counts once.
-    logits = [np.log(np.maximum(1 - w, _TINY)) - np.log(np.maximum(w, _TINY)) for w in (one.weights, other.weights)]
+    logits = [np.log(np.maximum(1 - w, TINY)) - np.log(np.maximum(w, TINY)) for w in (one.weights, other.weights)]
     prior = float(np.median(logits[0] - one.log_odds))
     weights = 1 / (1 + np.exp(np.clip(logits[0] + logits[1] - prior, -700, 700)))
     sizes = one.sizes + other.sizes

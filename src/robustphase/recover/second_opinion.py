@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import derived, empirical
+from robustphase.constants import TINY, derived, empirical
 from robustphase.descend.climb import CLIMB
 from robustphase.descend.likelihood_fit import LikelihoodFit
 from robustphase.initialise.screening import match_lengths
@@ -38,8 +38,6 @@ from robustphase.recover.held_noise import HELD, Fitted, fit_tightly, half_scale
 from robustphase.rows import OperatorRows
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -216,7 +214,7 @@ def standard_errors_of(problem: Problem, fit: LikelihoodFit) -> Array:
     """Errors of least squares at the answers, relative to them, for the noise that their best halves suggest, shape (k,)."""
     signals, m = fit.state.signals, len(fit.residuals)
     scales = half_scales(problem, fit.residuals)
-    errors: Array = scales / np.maximum(2 * powers(signals), _TINY) * np.sqrt(real_unknowns(signals) / m)
+    errors: Array = scales / np.maximum(2 * powers(signals), TINY) * np.sqrt(real_unknowns(signals) / m)
     return errors
 
 

@@ -23,10 +23,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robustphase.constants import budget, derived
+from robustphase.constants import TINY, budget, derived
 from robustphase.means.directions import moment_directions, ordinary_directions, real_columns, worst_directions
 from robustphase.means.excess import NORMAL_IQR, Excess, away_from, far_end, limits_for, shape_ratio
-from robustphase.means.geometric_median import TINY
 from robustphase.rows import RowSource, ScaledRows, ShiftedRows, TransformedRows, sweep
 from robustphase.rows.source import Array, Parts
 from robustphase.spectra.outlyingness import weighted_moments, whitening_matrix

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from robustphase.constants import TINY
 from robustphase.means import mean_of
 from robustphase.means.directions import ordinary_directions, orthonormal
 from robustphase.means.excess import limits_for, ordinary_ratio, shape_ratio, take_excess
 from robustphase.means.filter import OPTIONS as FILTER
 from robustphase.means.filter import filter_points
-from robustphase.means.geometric_median import TINY
 from robustphase.rows import MaskedRows, RowSource, ScaledRows, ShiftedRows, TransformedRows, as_source, rows_at
 from robustphase.rows.source import Array, Parts
 from robustphase.spectra.bulk import bulk_of, leaning_direction, too_many_for_quartiles

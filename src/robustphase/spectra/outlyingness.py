@@ -19,8 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, derived, numeric
-from robustphase.means.geometric_median import TINY
+from robustphase.constants import TINY, budget, derived, numeric
 from robustphase.rows import RowSource
 from robustphase.rows.passes import abs2, project_block
 from robustphase.rows.source import Array, Parts

@@ -14,8 +14,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from robustphase.constants import TINY
 from robustphase.means.excess import limits_for
-from robustphase.means.geometric_median import TINY
 from robustphase.rows import RowSource, ScaledRows, ShiftedRows, project
 from robustphase.rows.gram import gram_about
 from robustphase.rows.source import Array

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, derived, numeric
+from robustphase.constants import TINY, budget, derived, numeric
 from robustphase.descend.law_fit import Effort, LawFit, fit_law
 from robustphase.descend.newton import relative_lengths
 from robustphase.likelihood.bad_responses import DENSITY, BadClasses, bad_classes
@@ -39,7 +39,6 @@ from robustphase.recover.law.grips import (
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 
-_TINY = float(np.finfo(np.float64).tiny)
 #: What the samples of a fit are put in order by, (m, k).
 Ordering = Callable[[LawFit], Array]
 
@@ -194,11 +193,11 @@ def described_share(judged: Judged, readings: Readings, law: Array, most: Array)
     ``law`` (m, k) is that of bad counts at every reading, ``most`` (k,) the largest share.
     """
     doubts = (1 - judged.clean) * readings.weights
-    total = np.maximum(doubts.sum(axis=0), _TINY)
+    total = np.maximum(doubts.sum(axis=0), TINY)
     # As many numbers as there would be counts if all were equally likely, with the same entropy.
-    entropies = -(doubts * np.log(np.maximum(law, _TINY))).sum(axis=0) / total
+    entropies = -(doubts * np.log(np.maximum(law, TINY))).sum(axis=0) / total
     numbers = np.minimum(np.exp(entropies), BAD_COUNTS.numbers)
-    mass = np.maximum(np.broadcast_to(readings.weights, doubts.shape).sum(axis=0), _TINY)
+    mass = np.maximum(np.broadcast_to(readings.weights, doubts.shape).sum(axis=0), TINY)
     return share_within((total - numbers / 2) / mass, most)
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robustphase.constants import budget, derived, numeric
+from robustphase.constants import TINY, budget, derived, numeric
 from robustphase.descend.law_fit import LawFit, fit_law
 from robustphase.likelihood.bad_responses import DENSITY, censored_law, marginal_law
 from robustphase.likelihood.dependent_noise import PoissonLaw, VarianceLaw
@@ -115,11 +115,8 @@ def most_uneven(sizes: Array, bad: float, m: int) -> float:
     share = min(2 * bad, 0.49)
     middle = np.median(sizes)
     raised, lowered = np.quantile(sizes, (0.5 / (1 - share), (0.5 - share) / (1 - share)))
-    ratio = max(raised / max(middle, _TINY), middle / max(lowered, _TINY))
+    ratio = max(raised / max(middle, TINY), middle / max(lowered, TINY))
     return float(np.log(ratio)) + LAW_EVIDENCE.deviations * LAW_EVIDENCE.median_error / float(np.sqrt(m))
-
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -226,8 +223,8 @@ def _fit_curve(problem: Problem, readings: Readings, answer: Answer, *, curved: 
         log_skews=np.zeros(p),
         mixing=np.clip(answer.noise.mixing, NOISE.least_share, np.maximum(problem.levels, NOISE.least_share)),
     )
-    power = np.maximum(abs2(answer.signals).sum(axis=0), _TINY)
-    squared = np.maximum(answer.noise.scales, _TINY) ** 2
+    power = np.maximum(abs2(answer.signals).sum(axis=0), TINY)
+    squared = np.maximum(answer.noise.scales, TINY) ** 2
     # Each part as large as the others where readings are typical; a part that begins with zero stays there.
     curve = (
         np.stack((squared, squared / power, squared / power**2)) / 3

@@ -36,15 +36,13 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from robustphase.constants import budget, derived, numeric
+from robustphase.constants import TINY, budget, derived, numeric
 from robustphase.descend.law_fit import LawFit
 from robustphase.likelihood.laws import Readings
 from robustphase.problem import Problem, real_unknowns
 from robustphase.rows import adjoint, project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ def doubted_grips(
     """
     count = min(count, real_unknowns(fit.signals))
     doubts, weights = 1 - fit.judged.clean[:, 0], readings.weights[:, 0]
-    share = np.clip(float(weights @ doubts) / max(float(weights.sum()), _TINY), 1e-3, 0.5)
+    share = np.clip(float(weights @ doubts) / max(float(weights.sum()), TINY), 1e-3, 0.5)
     if sharp:
         unprone = 1 - fit.law.judge(readings._replace(prone=None), fit.means).clean[:, 0]
         explained: _Doubts | _Readings = _Readings(_odds(unprone) - _odds(fit.law.mixing[0]))
@@ -155,7 +153,7 @@ def _regressed(
     share: float,
 ) -> Array:
     """Log odds (m,) of the logistic regression, by a quasi-Newton method."""
-    unit = max(float(np.mean(_squares(_grips(inner, project(problem.source, vectors))))), _TINY)
+    unit = max(float(np.mean(_squares(_grips(inner, project(problem.source, vectors))))), TINY)
     vectors = vectors / np.sqrt(unit)
     count = vectors.shape[1]
 
@@ -255,7 +253,7 @@ def doubtful_direction(problem: Problem, fit: LawFit, column: int, *, seed: int 
     grips = _grips_on(problem, turned, vectors)
     cubes = _clipped(grips) ** 3
     used = np.maximum(fit.judged.weights[:, [column]] * means[:, np.newaxis], 0.0)
-    strengths = pulls @ cubes / np.sqrt(np.maximum((used * cubes**2).sum(axis=0), _TINY))
+    strengths = pulls @ cubes / np.sqrt(np.maximum((used * cubes**2).sum(axis=0), TINY))
     best = int(np.argmax(strengths))
     return Grip(vectors[:, best], grips[:, best])
 
@@ -266,7 +264,7 @@ def without_the_largest(readings: Readings, grips: Array, level: float) -> Readi
     left_out = min(DIRECTION.share * level, 0.5)
     size = np.abs(grips)
     largest = size >= np.quantile(size[usable], 1 - left_out)
-    surely = 1 / max(level, _TINY)
+    surely = 1 / max(level, TINY)
     return readings._replace(prone=np.where(largest, surely, level)[:, np.newaxis])
 
 
@@ -289,7 +287,7 @@ def more_likely(before: LawFit, after: LawFit, readings: Readings) -> bool:
 
 def _information(grip: Grip, fit: LawFit) -> float:
     """What the samples know of the signal along the direction."""
-    return max(float((fit.judged.weights[:, 0] * fit.means[:, 0]) @ grip.grips**2), _TINY)
+    return max(float((fit.judged.weights[:, 0] * fit.means[:, 0]) @ grip.grips**2), TINY)
 
 
 def _grips_on(problem: Problem, turned: Array, vectors: Array) -> Array:
@@ -304,5 +302,5 @@ def _clipped(grips: Array) -> Array:
 
 
 def _unit(vectors: Array) -> Array:
-    unit: Array = vectors / np.maximum(np.linalg.norm(vectors, axis=0), _TINY)
+    unit: Array = vectors / np.maximum(np.linalg.norm(vectors, axis=0), TINY)
     return unit

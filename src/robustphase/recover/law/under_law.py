@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robustphase.constants import derived
+from robustphase.constants import TINY, derived
 from robustphase.descend.shared_weights import SampleFit, Shared, nothing_shared, shared_weights
 from robustphase.initialise.screening import plausible_rows
 from robustphase.likelihood import NoiseModel
@@ -28,7 +28,6 @@ from robustphase.rows import OperatorRows
 from robustphase.rows.source import Array
 from robustphase.validation import Samples
 
-_TINY = float(np.finfo(np.float64).tiny)
 #: What makes the variance of the root of a count most even (Anscombe 1948).
 ANSCOMBE = 3 / 8
 
@@ -144,7 +143,7 @@ def groups_under_law(problem: Problem, lawful: Lawful, detector: Detector) -> Sh
     weights = problem.weights
     if detector.censored is not None:
         weights = weights * ~detector.censored
-    alike = problem._replace(density=law / np.maximum(slopes, _TINY), weights=weights)
+    alike = problem._replace(density=law / np.maximum(slopes, TINY), weights=weights)
     return shared_weights(alike, SampleFit(residuals, np.zeros_like(residuals), lawful.clean, shape))
 
 
@@ -157,5 +156,5 @@ def _root_residuals(counts: Array, means: Array, offsets: Array | None) -> tuple
 
 def _scaled_residuals(read: Array, means: Array, variances: Array) -> tuple[Array, Array]:
     """Residuals over their standard deviations, and their derivatives by the reading."""
-    deviations = np.sqrt(np.maximum(variances, _TINY))
+    deviations = np.sqrt(np.maximum(variances, TINY))
     return (read - means) / deviations, 1 / deviations
