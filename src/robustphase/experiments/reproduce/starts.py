@@ -20,7 +20,7 @@ import numpy as np
 from robustphase import paper, simulate
 from robustphase.experiments.parallel import Pool
 from robustphase.experiments.reproduce.stats import SLACK, error_curve, exponent_of, growth, share
-from robustphase.experiments.reproduce.verdict import Experiment, Verdict, chart, judge, series
+from robustphase.experiments.reproduce.verdict import Experiment, Verdict, chart, estimates, judge, series
 from robustphase.population import distance
 
 #: Noise level over ‖x*‖², its fourth moment over σ⁴, and the noise mean of the unknown-mean theorems over ‖x*‖².
@@ -168,13 +168,7 @@ def needed_samples(
     order = "n² log n" if claim.configuration == "mean" else "n"
     scale = found.needed[0].value / claim.order(dimensions[0])
     lines = [
-        series(
-            "needed by 90% of the starts",
-            dimensions,
-            [size.value for size in found.needed],
-            low=[size.low for size in found.needed],
-            high=[size.high for size in found.needed],
-        ),
+        estimates("needed by 90% of the starts", dimensions, found.needed),
         series(f"order {order}", dimensions, [scale * claim.order(n) for n in dimensions], style="line"),
     ]
     remark = ""

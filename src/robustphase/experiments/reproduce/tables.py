@@ -35,7 +35,7 @@ from robustphase.experiments.reproduce.stats import (
     size_for_success,
     slope,
 )
-from robustphase.experiments.reproduce.verdict import Experiment, Verdict, chart, judge, series
+from robustphase.experiments.reproduce.verdict import Experiment, Verdict, chart, estimates, judge, series
 from robustphase.population import distance
 
 SAMPLES_NEEDED, ERROR = "Table 1, samples", "Table 1, error"
@@ -156,13 +156,7 @@ def measure_samples(row: Row, pool: Pool, *, dimensions: Sequence[int], seeds: i
                 f"Table 1: samples needed, {row.part}",
                 "n",
                 "samples",
-                series(
-                    f"needed by {row.who}",
-                    dimensions,
-                    [size.value for size in found.needed],
-                    low=[size.low for size in found.needed],
-                    high=[size.high for size in found.needed],
-                ),
+                estimates(f"needed by {row.who}", dimensions, found.needed),
                 series(f"order {row.entry}", dimensions, [scale * row.order(n) for n in dimensions], style="line"),
                 log_x=True,
                 log_y=True,

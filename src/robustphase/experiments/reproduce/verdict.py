@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from robustphase.experiments.parallel import Pool
+from robustphase.experiments.reproduce.stats import Estimate
 
 #: ``holds``: the measurement agrees with what is printed. ``erratum``: it contradicts what is printed and agrees with the
 #: correction in docs/errata.md. ``fails``: it agrees with neither.
@@ -114,6 +115,12 @@ def series(
     """Named points, with a band or bars from ``low`` to ``high``; style "line", "points" or "both"."""
     bounds = {key: None if value is None else _plain(value) for key, value in (("low", low), ("high", high))}
     return {"name": name, "x": _plain(x), "y": _plain(y), **bounds, "style": style}
+
+
+def estimates(name: str, x: npt.ArrayLike, found: Sequence[Estimate]) -> dict[str, Any]:
+    """Named figures with their confidence intervals."""
+    values, low, high = zip(*found, strict=True)
+    return series(name, x, values, low=low, high=high)
 
 
 def chart(
