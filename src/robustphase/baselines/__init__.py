@@ -12,7 +12,7 @@ try them:
 
 All of them are ``method(A, y, *, start=None, max_iter=..., tol=..., random_state=None) -> BaselineResult``, some with further
 keywords. They keep the constants of their papers, which are named above each of them. ``starts`` holds the spectral
-starts, ``descent`` the loop that most share, ``problem`` the checks and units. :data:`METHODS` maps names to functions.
+starts, ``problem`` the checks, the units, and the loop that most share. :data:`METHODS` maps names to functions.
 """
 
 from collections.abc import Callable

@@ -30,6 +30,8 @@ from robustphase.likelihood.laws import (
 )
 from robustphase.likelihood.noise_model import NOISE, NoiseModel, e_step, law_mean, law_variance, m_step
 
+Array = NDArray[Any]
+
 
 class PoissonLaw(NamedTuple):
     """Counts; ``mixing`` (k,) is the share π of bad ones."""
@@ -91,7 +93,6 @@ class PoissonLaw(NamedTuple):
         return PoissonLaw(renewed_mixing(judged.clean, readings.weights, most))
 
 
-Array = NDArray[Any]
 #: Standardised residuals beyond it count as that large: exp(a²/2) is still a number.
 LARGEST = 35.0
 
