@@ -20,7 +20,7 @@ from tests.processes import DASK_WORKER, quiet, start
 import robustphase
 from robustphase.constants import varied
 from robustphase.rows import DaskRows, Parts, project
-from robustphase.rows.dask import workers as watched
+from robustphase.rows.dask import workers as preflight
 from robustphase.rows.dask.workers import WATCH
 
 da = pytest.importorskip("dask.array")
@@ -115,15 +115,15 @@ def test_workers_without_the_package_or_with_another_are_named_at_once(packages)
 
 
 def test_the_same_sources_have_the_same_digest_wherever_they_are(packages, monkeypatch):
-    here = watched.identify()
+    here = preflight.identify()
     monkeypatch.syspath_prepend(str(packages / "changed"))
     monkeypatch.delitem(sys.modules, "robustphase")
-    there = watched.identify()
+    there = preflight.identify()
     assert here["version"] == there["version"] == robustphase.__version__
     assert here["digest"] != there["digest"]
     original = Path(robustphase.__file__).parent / "rows" / "passes.py"
     shutil.copy(original, packages / "changed" / "robustphase" / "rows" / "passes.py")
-    assert watched.identify()["digest"] == here["digest"]
+    assert preflight.identify()["digest"] == here["digest"]
 
 
 @pytest.mark.parametrize("direct", [None, False])
@@ -169,7 +169,7 @@ def test_a_frozen_worker_is_given_up():
 
 
 def test_a_worker_that_is_frozen_from_the_start_gets_no_rows(monkeypatch):
-    monkeypatch.setattr(watched, "PATIENCE", 5.0)
+    monkeypatch.setattr(preflight, "PATIENCE", 5.0)
     with scheduler() as client, workers(client, 1), workers(client, 1) as victim:
         os.kill(next(iter(victim.values())), signal.SIGSTOP)
         # A block of the array may be meant for it all the same, until the watch gives it up.
