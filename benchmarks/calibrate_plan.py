@@ -26,8 +26,7 @@ import numpy as np
 
 import robustphase as rp
 from benchmarks.options import call
-from robustphase.experiments.compare import ComparisonInterrupted, compare
-from robustphase.experiments.comparison import Comparison
+from robustphase.experiments.compare import Comparison, ComparisonInterrupted, compare
 from robustphase.experiments.plan import BYTES_PER_SAMPLE, PASSES, predicted_seconds, read_speed
 from robustphase.experiments.theory import (
     EFFICIENCY,

@@ -16,8 +16,7 @@ import robustphase as rp
 from benchmarks.markdown import counted
 from benchmarks.options import call
 from benchmarks.render import publish
-from robustphase.experiments.compare import ComparisonInterrupted, compare
-from robustphase.experiments.comparison import Comparison, Group, table
+from robustphase.experiments.compare import Comparison, ComparisonInterrupted, Group, compare, table
 from robustphase.experiments.methods import OURS, known_methods
 from robustphase.formatting import short_number
 

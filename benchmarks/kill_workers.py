@@ -25,7 +25,7 @@ import numpy as np
 
 import robustphase as rp
 from robustphase.rows import DaskRows
-from robustphase.rows.dask.watch import WATCH
+from robustphase.rows.dask.workers import WATCH
 
 WORKERS, N, M = 2, 30, 20_000
 #: Longest wait after the last pass that a fit was allowed, in seconds: a few passes long.

@@ -172,7 +172,7 @@ _ALL = (
         "comparison",
         "Which method survives which attack, in what time?",
         4.8,
-        (*SIGNAL, "simulate", "baselines", "experiments/compare.py", "experiments/comparison.py"),
+        (*SIGNAL, "simulate", "baselines", "experiments/compare.py"),
         _pages("comparison"),
         cores=2,
     ),

@@ -8,11 +8,14 @@ each of them is halved and doubled.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field, fields, is_dataclass
 from typing import Any, NamedTuple
 
+#: Smallest normal number: a divisor that is never zero.
+TINY = sys.float_info.min
 KINDS = ("derived", "numeric", "budget", "empirical")
 
 

@@ -36,35 +36,19 @@ PROBLEM = ProblemOptions()
 
 
 class Grouping(NamedTuple):
-    """Rows that are good or bad together.
+    """Rows that are good or bad together."""
 
-    Attributes
-    ----------
-    codes : ndarray of int, shape (m,)
-        Group of every row, a number from 0 to ``size`` − 1.
-    size : int
-        Number of groups.
-    """
-
-    codes: Array
-    size: int
+    codes: Array  # int (m,): group of every row, a number from 0 to ``size`` − 1
+    size: int  # Number of groups
 
 
 class WeighedDown(NamedTuple):
-    """A direction along which bad rows had too much energy.
+    """A direction along which bad rows had too much energy."""
 
-    Attributes
-    ----------
-    vector : ndarray of shape (n,)
-        The direction.
-    imaginary : bool
-        Whether the imaginary parts of the projections were too large, instead of the real ones.
-    edges, factors : ndarray of shape (r,)
-        Ranges of their sizes, each from its edge to the next, and what the weights of rows in them were multiplied with.
-    """
-
-    vector: Array
-    imaginary: bool
+    vector: Array  # (n,): the direction
+    imaginary: bool  # Whether the imaginary parts of the projections were too large, instead of the real ones
+    #: (r,): ranges of their sizes, each from its edge to the next, and what the weights of rows in them were multiplied
+    #: with.
     edges: Array
     factors: Array
 
@@ -76,65 +60,32 @@ class WeighedDown(NamedTuple):
 
 
 class Screen(NamedTuple):
-    """What the screening found out about rows, so that it can be asked about others of the same design.
+    """What the screening found out about rows, so that it can be asked about others of the same design."""
 
-    Attributes
-    ----------
-    shortest, longest : float
-        Squared lengths that are possible lie between them.
-    directions : tuple of WeighedDown
-        Directions along which rows were weighed down.
-    """
-
+    #: Squared lengths that are possible lie between them.
     shortest: float = -np.inf
     longest: float = np.inf
-    directions: tuple[WeighedDown, ...] = ()
+    directions: tuple[WeighedDown, ...] = ()  # Directions along which rows were weighed down
 
 
 class Problem(NamedTuple):
-    """Screened samples.
+    """Screened samples."""
 
-    Attributes
-    ----------
-    source : RowSource
-        The covariates.
-    responses : ndarray of shape (m, k)
-        Responses over their unit.
-    weights : ndarray of shape (m, 1) or (m, k)
-        Weights of the covariates; zero for samples that cannot be used.
-    density : ndarray of shape (m, k)
-        Density of bad responses.
-    levels : ndarray of shape (k,)
-        ε as assumed.
-    units : ndarray of shape (k,)
-        Units of the responses.
-    unknown_mean : bool
-        Whether backgrounds are fitted.
-    paired : bool
-        Complex signals stand behind real rows: a signal is a pair of real ones, and its conjugate is the same signal.
-    normal : bool
-        The rows are standard normal as far as anybody has looked.
-    kurtosis : float
-        Mean fourth power of the lengths of the rows over their squared mean square. Rows whose lengths vary bend the risk across
-        a signal as many times as much as normal rows do, whose lengths count as all alike.
-    groupings : tuple of Grouping
-        Which rows share evidence.
-    screen : Screen
-        Where the weights of the covariates come from.
-    """
-
-    source: RowSource
-    responses: Array
-    weights: Array
-    density: Array
-    levels: Array
-    units: Array
-    unknown_mean: bool
+    source: RowSource  # The covariates
+    responses: Array  # (m, k): responses over their unit
+    weights: Array  # (m, 1) or (m, k): weights of the covariates; zero for samples that cannot be used
+    density: Array  # (m, k): density of bad responses
+    levels: Array  # (k,): ε as assumed
+    units: Array  # (k,): units of the responses
+    unknown_mean: bool  # Whether backgrounds are fitted
+    #: Complex signals stand behind real rows: a signal is a pair of real ones, and its conjugate is the same signal.
     paired: bool = False
-    normal: bool = True
+    normal: bool = True  # The rows are standard normal as far as anybody has looked
+    #: Mean fourth power of the lengths of the rows over their squared mean square. Rows whose lengths vary bend the
+    #: risk across a signal as many times as much as normal rows do, whose lengths count as all alike.
     kurtosis: float = 1.0
-    groupings: tuple[Grouping, ...] = ()
-    screen: Screen = Screen()
+    groupings: tuple[Grouping, ...] = ()  # Which rows share evidence
+    screen: Screen = Screen()  # Where the weights of the covariates come from
 
     def only(self, columns: Array) -> Problem:
         """The problem of some of the signals; all, where one column serves every candidate."""
@@ -159,20 +110,11 @@ class Problem(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Candidate signals.
+    """Candidate signals."""
 
-    Attributes
-    ----------
-    signals : ndarray of shape (n, k)
-        One candidate per column.
-    backgrounds : ndarray of shape (k,)
-        Noise means that go with them; zero where the mean is known to be zero.
-    scales, scores : ndarray of shape (k,)
-        Scale of their clean residuals, and mean log-likelihood ratio against no signal: larger is better.
-    """
-
-    signals: Array
-    backgrounds: Array
+    signals: Array  # (n, k): one candidate per column
+    backgrounds: Array  # (k,): noise means that go with them; zero where the mean is known to be zero
+    #: (k,): scale of their clean residuals, and mean log-likelihood ratio against no signal: larger is better.
     scales: Array
     scores: Array
 
@@ -189,22 +131,9 @@ class Candidates(NamedTuple):
 def build_problem(
     source: RowSource, responses: Array, weights: Array, levels: Array, *, unknown_mean: bool, paired: bool = False
 ) -> Problem:
-    """Put responses into natural units.
+    """Put responses (m, k), as measured, into natural units.
 
-    Parameters
-    ----------
-    source : RowSource
-        The covariates.
-    responses : ndarray of shape (m, k)
-        As measured.
-    weights : ndarray of shape (m, 1) or (m, k)
-        Weights of the covariates.
-    levels : ndarray of shape (k,)
-        ε.
-    unknown_mean : bool
-        Fit backgrounds.
-    paired : bool, default=False
-        Complex signals stand behind real rows.
+    Weights of the covariates are (m, 1) or (m, k), levels (k,); ``paired`` if complex signals stand behind real rows.
     """
     usable = np.broadcast_to(weights > 0, responses.shape)
     units = np.array([response_unit(y[used]) for y, used in zip(responses.T, usable.T, strict=True)])

@@ -38,33 +38,18 @@ SMALLEST_RESPONSE = float(np.finfo(np.float64).tiny) ** 0.5
 
 
 class Samples(NamedTuple):
-    """Checked covariates and responses.
+    """Checked covariates and responses."""
 
-    Attributes
-    ----------
-    source : RowSource
-        The covariates; dropped rows read as zero.
-    responses : ndarray of shape (m,)
-        The responses; those of dropped samples are zero. For many signals of shape (m, p).
-    dropped : ndarray of bool, of the same shape
-        Samples that cannot be used, to be counted as contaminated.
-    peak : float
-        Median over the rows that are neither dropped nor zero of the largest entry. One if nobody has looked.
-    paired : bool
-        The rows are real and the signal is complex: a pair of real ones, of which the conjugate is the same signal.
-    normal : bool
-        The rows are standard normal as far as anybody has looked; otherwise their law is asked from themselves.
-    looked_at : ndarray of shape (k, n), optional
-        Some of the rows that are not dropped, where somebody has asked for them.
-    """
-
-    source: RowSource
-    responses: Array
-    dropped: Array
+    source: RowSource  # The covariates; dropped rows read as zero
+    responses: Array  # (m,): the responses; those of dropped samples are zero. For many signals of shape (m, p).
+    dropped: Array  # bool, of the same shape: samples that cannot be used, to be counted as contaminated
+    #: Median over the rows that are neither dropped nor zero of the largest entry. One if nobody has looked.
     peak: float = 1.0
+    #: The rows are real and the signal is complex: a pair of real ones, of which the conjugate is the same signal.
     paired: bool = False
+    #: The rows are standard normal as far as anybody has looked; otherwise their law is asked from themselves.
     normal: bool = True
-    looked_at: Array | None = None
+    looked_at: Array | None = None  # (k, n): some of the rows that are not dropped, where somebody has asked for them
 
 
 def check_contamination(contamination: Any, *, allow_auto: bool = False) -> float | str:
@@ -277,11 +262,11 @@ def hide_extremes(source: RowSource, nonfinite: str, *, name: str = "A") -> tupl
     return (MaskedRows(source, bad), bad) if bad.any() else (source, bad)
 
 
-def hide_nonfinite(source: RowSource, nonfinite: str, *, name: str = "A") -> tuple[RowSource, Array]:
+def hide_nonfinite(source: RowSource, nonfinite: str) -> tuple[RowSource, Array]:
     """Refuse or hide the rows that hold NaN or infinities, and no others; see :func:`hide_extremes`."""
     if isinstance(source, OperatorRows):
-        return hide_extremes(source, nonfinite, name=name)
-    bad = _unusable(row_peaks(source), nonfinite, float(np.finfo(np.float64).max), name, "rows")
+        return hide_extremes(source, nonfinite)
+    bad = _unusable(row_peaks(source), nonfinite, float(np.finfo(np.float64).max), "A", "rows")
     return (MaskedRows(source, bad), bad) if bad.any() else (source, bad)
 
 

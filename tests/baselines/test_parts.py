@@ -11,10 +11,9 @@ from scipy.optimize import linprog
 
 from robustphase import distance
 from robustphase.baselines import starts
-from robustphase.baselines.descent import descend, length, phases, weighted_sum
+from robustphase.baselines.absolute_loss import linearise, solve_model
 from robustphase.baselines.m_estimates import Fit, robust_scale, take_turns
-from robustphase.baselines.problem import Options, build_problem
-from robustphase.baselines.prox import linearise, solve_model
+from robustphase.baselines.problem import Options, build_problem, descend, length, phases, weighted_sum
 from robustphase.rows import MemoryRows
 
 DEFAULTS = Options(start=None, max_iter=10, tol=1e-6, random_state=None)

@@ -17,8 +17,8 @@ from numpy.testing import assert_array_equal
 from tests.processes import COMMAND_LINE, Process, start
 
 import robustphase as rp
-from robustphase.cli import progress
-from robustphase.cli.progress import Progress, say_costs
+from robustphase.cli import fit as fit_command
+from robustphase.cli.fit import Progress, say_costs
 from robustphase.cli.terminal import Screen
 from robustphase.estimator.progress import USUAL_PASSES, usual_passes
 from robustphase.files.checkpoint import count_passes
@@ -222,7 +222,7 @@ class Counted(rp.rows.MemoryRows):
 @pytest.fixture
 def clock(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(progress, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(fit_command, "perf_counter", lambda: now[0])
     return now
 
 
@@ -266,8 +266,8 @@ def test_the_passes_that_fits_take_are_usual():
 
 
 def said_about(capsys, monkeypatch, *, memory=10**12, disk=10**12, folder=None, quiet=False) -> str:
-    monkeypatch.setattr(progress, "available_memory", lambda: memory)
-    monkeypatch.setattr(progress.shutil, "disk_usage", lambda place: SimpleNamespace(free=disk))
+    monkeypatch.setattr(fit_command, "available_memory", lambda: memory)
+    monkeypatch.setattr(fit_command.shutil, "disk_usage", lambda place: SimpleNamespace(free=disk))
     rows = rp.rows.MemoryRows(np.broadcast_to(np.zeros(1), (1_000_000, 100)))
     say_costs(Screen(quiet), rp.RobustPhaseRetrieval(), rows, folder)
     return capsys.readouterr().err

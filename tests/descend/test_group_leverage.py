@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.testing import assert_allclose
 
-from robustphase.descend.group_leverage import LEVERAGE, group_leverages
+from robustphase.descend.amplitude_flow import AMPLITUDE, group_leverages
 from robustphase.problem import Grouping, Problem
 from robustphase.rows import as_source
 from robustphase.simulate import Ptychography
@@ -27,7 +27,7 @@ def scan():
 
 def exact_shares(operator, signal):
     light = operator.column_energies
-    light = light + LEVERAGE.regularised * light.max()
+    light = light + AMPLITUDE.regularised * light.max()
     shares = []
     for corner in operator.positions:
         one = Ptychography(operator.probe, [corner], operator.object_shape)

@@ -10,8 +10,8 @@ from scipy.optimize import minimize
 from robustphase import distance
 from robustphase.descend.law_fit import fit_law
 from robustphase.likelihood.bad_responses import marginal_law
+from robustphase.likelihood.dependent_noise import PoissonLaw
 from robustphase.likelihood.laws import Readings
-from robustphase.likelihood.poisson_law import PoissonLaw
 from robustphase.problem import Problem
 from robustphase.rows import as_source
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import robustphase as rp
 from robustphase.experiments import Comparison, ComparisonInterrupted, compare
-from robustphase.experiments.comparison import table
+from robustphase.experiments.compare import table
 from robustphase.experiments.methods import oracle_least_squares
 from robustphase.experiments.store import Outcome, Run, Settings, WorldKey, make_run
 

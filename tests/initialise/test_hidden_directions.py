@@ -6,7 +6,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from robustphase.initialise.block_davidson import candidate_directions, rank_bins
-from robustphase.initialise.hidden_directions import HIDDEN, best_weightings, hidden_directions, smooth_weightings
+from robustphase.initialise.rank_spectra import HIDDEN, best_weightings, hidden_directions, smooth_weightings
 from robustphase.rows import MemoryRows
 from robustphase.simulate import ParametricAttack, make_world
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from robustphase.initialise.norm_grid import NORMS, profile_full_norms, profile_norms, with_long_norms
+from robustphase.initialise.start import NORMS, profile_full_norms, profile_norms, with_long_norms
 from robustphase.simulate import make_world
 
 FLOOR = 0.3

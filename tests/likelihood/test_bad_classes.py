@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from robustphase.likelihood.bad_classes import CLASSES, bad_classes, classes_of
-from robustphase.likelihood.bad_responses import marginal_law
+from robustphase.likelihood.bad_responses import CLASSES, bad_classes, classes_of, marginal_law
+from robustphase.likelihood.dependent_noise import PoissonLaw
 from robustphase.likelihood.laws import Readings
-from robustphase.likelihood.poisson_law import PoissonLaw
 
 
 def test_classes_hold_equally_many_usable_samples_the_largest_first():

@@ -8,10 +8,9 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from robustphase.likelihood.bad_responses import censored_law, marginal_law
+from robustphase.likelihood.dependent_noise import PoissonLaw, VarianceLaw, fitted_curve, survival
 from robustphase.likelihood.laws import CurvedNoise, Readings
 from robustphase.likelihood.noise_model import NoiseModel, law_mean, law_variance
-from robustphase.likelihood.poisson_law import PoissonLaw
-from robustphase.likelihood.variance_law import VarianceLaw, fitted_curve, survival
 
 
 def readings(y, censored=None, bad=1e-30):

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure  # noqa: E402
 
 from robustphase import plot  # noqa: E402
 from robustphase.plot.axes import CYCLIC, MARKS, MOST  # noqa: E402
-from robustphase.plot.noise import binned_widths  # noqa: E402
+from robustphase.plot.detector import binned_widths  # noqa: E402
 from robustphase.plot.samples import CAUSES, samples_of  # noqa: E402
 from robustphase.report import FitDiagnostics  # noqa: E402
 

@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose
 
 from robustphase.descend.law_fit import fit_law
 from robustphase.likelihood.bad_responses import marginal_law
+from robustphase.likelihood.dependent_noise import PoissonLaw
 from robustphase.likelihood.laws import Judged, Readings
-from robustphase.likelihood.poisson_law import PoissonLaw
 from robustphase.problem import Problem
 from robustphase.recover.law.bad_counts import BAD_COUNTS, described_share, fit_counts_from, gained_by_chance
 from robustphase.rows import as_source

@@ -10,10 +10,10 @@ from robustphase import RobustPhaseRetrieval, distance
 from robustphase.constants import varied
 from robustphase.descend.law_fit import Effort, fit_law
 from robustphase.likelihood.bad_responses import marginal_law
+from robustphase.likelihood.dependent_noise import PoissonLaw
 from robustphase.likelihood.laws import Readings
-from robustphase.likelihood.poisson_law import PoissonLaw
 from robustphase.problem import Problem
-from robustphase.recover.law.doubted_grips import GRIPS, doubted_grips, worth_learning
+from robustphase.recover.law.grips import GRIPS, doubted_grips, worth_learning
 from robustphase.rows import as_source
 from robustphase.simulate import make_counts
 

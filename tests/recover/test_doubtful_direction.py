@@ -9,12 +9,12 @@ from robustphase import RobustPhaseRetrieval, distance
 from robustphase.constants import varied
 from robustphase.descend.law_fit import fit_law
 from robustphase.likelihood.bad_responses import marginal_law
+from robustphase.likelihood.dependent_noise import PoissonLaw
 from robustphase.likelihood.laws import Readings
-from robustphase.likelihood.poisson_law import PoissonLaw
 from robustphase.problem import Problem
-from robustphase.recover.law.doubted_grips import GRIPS
-from robustphase.recover.law.doubtful_direction import (
+from robustphase.recover.law.grips import (
     DIRECTION,
+    GRIPS,
     doubtful_direction,
     moved_beyond_chance,
     without_the_largest,

@@ -7,8 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from robustphase import RobustPhaseRetrieval, distance
-from robustphase.recover.drift import broken_lines, find_drift
-from robustphase.recover.jumps import find_jumps, segments
+from robustphase.recover.drift import broken_lines, find_drift, find_jumps, segments
 from robustphase.simulate import make_camera, make_world
 
 

@@ -12,8 +12,7 @@ from tests.effort import seeds
 
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.constants import varied
-from robustphase.recover.law.engine import LAW_ENGINE
-from robustphase.recover.law.evidence import most_uneven
+from robustphase.recover.law.engine import LAW_ENGINE, most_uneven
 from robustphase.simulate import make_camera, make_counts, make_world
 from robustphase.simulate.designs import find_design
 

@@ -13,7 +13,7 @@ from scipy import integrate, stats
 
 from robustphase.estimator import NoiseModel
 from robustphase.report import render_report
-from robustphase.report.noise import noise_quantiles, noise_section
+from robustphase.report.samples import noise_quantiles, noise_section
 
 models = st.builds(
     NoiseModel,

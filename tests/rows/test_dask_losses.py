@@ -20,8 +20,8 @@ from tests.processes import DASK_WORKER, quiet, start
 import robustphase
 from robustphase.constants import varied
 from robustphase.rows import DaskRows, Parts, project
-from robustphase.rows.dask import preflight
-from robustphase.rows.dask.watch import WATCH
+from robustphase.rows.dask import workers as preflight
+from robustphase.rows.dask.workers import WATCH
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")

@@ -8,7 +8,7 @@ from benchmarks.poison import clean_error, operator_error, poisoned
 from sklearn.metrics import roc_auc_score
 
 import robustphase as rp
-from robustphase.spectra.density import some_stand_apart
+from robustphase.spectra.reconsider import some_stand_apart
 
 
 def _roots(squares):

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from robustphase import robust_covariance
 from robustphase.rows import MemoryRows
-from robustphase.spectra.lean import leaning_direction
+from robustphase.spectra.bulk import leaning_direction
 from robustphase.spectra.outlyingness import scores_by, yardstick_of
 from robustphase.spectra.reconsider import good_shares, reconsider
 

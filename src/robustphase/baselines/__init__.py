@@ -12,26 +12,23 @@ try them:
 
 All of them are ``method(A, y, *, start=None, max_iter=..., tol=..., random_state=None) -> BaselineResult``, some with further
 keywords. They keep the constants of their papers, which are named above each of them. ``starts`` holds the spectral
-starts, ``descent`` the loop that most share, ``problem`` the checks and units. :data:`METHODS` maps names to functions.
+starts, ``problem`` the checks, the units, and the loop that most share. :data:`METHODS` maps names to functions.
 """
 
 from collections.abc import Callable
 
-from robustphase.baselines.amplitude_flows import (
+from robustphase.baselines.absolute_loss import geometric_subgradient, polyak_subgradient, prox_linear
+from robustphase.baselines.flows import (
     median_reshaped_wirtinger_flow,
-    reweighted_amplitude_flow,
-    truncated_amplitude_flow,
-)
-from robustphase.baselines.m_estimates import cauchy_least_squares, smoothed_l1
-from robustphase.baselines.problem import BaselineResult
-from robustphase.baselines.prox import prox_linear
-from robustphase.baselines.subgradient import geometric_subgradient, polyak_subgradient
-from robustphase.baselines.wirtinger_flows import (
     median_truncated_wirtinger_flow,
     poisson_wirtinger_flow,
+    reweighted_amplitude_flow,
+    truncated_amplitude_flow,
     truncated_wirtinger_flow,
     wirtinger_flow,
 )
+from robustphase.baselines.m_estimates import cauchy_least_squares, smoothed_l1
+from robustphase.baselines.problem import BaselineResult
 
 #: All baselines by name, the plain one first.
 METHODS: dict[str, Callable[..., BaselineResult]] = {

@@ -21,8 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import least_squares, minimize
 
-from robustphase.baselines.descent import weighted_sum
-from robustphase.baselines.problem import BaselineResult, Options, Problem, build_problem, refuse_complex
+from robustphase.baselines.problem import BaselineResult, Options, Problem, build_problem, refuse_complex, weighted_sum
 from robustphase.baselines.starts import least_correlation_start, median_truncated_start
 from robustphase.rows import Parts, project
 from robustphase.rows.passes import abs2
@@ -51,17 +50,7 @@ def robust_scale(residuals: Array) -> float:
 
 
 def take_turns(fit: Callable[[Array, float, int], Fit], first: Fit, max_iter: int) -> Fit:
-    """Fit and measure the scale in turns.
-
-    Parameters
-    ----------
-    fit : callable
-        ``fit(start, scale, max_iter) -> Fit``.
-    first : Fit
-        The start and its residuals.
-    max_iter : int
-        Most iterations of all fits together.
-    """
+    """Fit, by ``fit(start, scale, max_iter)``, and measure the scale in turns; ``max_iter`` are for all fits together."""
     found, scale = first, np.inf
     for _ in range(TURNS):
         new_scale = robust_scale(found.residuals)

@@ -1,19 +1,23 @@
-"""What every baseline does before and after its own idea: check the input, choose units, give the answer back.
+"""What every baseline does around its own idea: check the input, choose units, make moves, give the answer back.
 
-Responses are divided by the largest of them, so that signals are at most of the order of one and no power that a
-method takes can overflow, whatever the user's units are. All methods here are equivariant: in other units they would
-make the same steps.
+Responses are divided by the largest of them, so that signals are at most of the order of one and no power that a method takes can
+overflow, whatever the user's units are. All methods here are equivariant: in other units they would make the same steps.
+
+First-order methods share a loop, and arithmetic that bad data cannot overflow. Each method is a rule that proposes a move. The
+loop makes it, and stops when a move is small, when there is none, or when the iterates run away. Divergence is an outcome of a
+baseline and not an error: it ends the loop with ``converged=False`` and the last finite signal.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from robustphase.population import PairedSignal
-from robustphase.rows import MemoryRows, Parts, RowSource
+from robustphase.rows import MemoryRows, Parts, RowSource, adjoint
 from robustphase.rows.source import Array
 from robustphase.validation import Samples, check_samples
 
@@ -41,30 +45,14 @@ class BaselineResult:
 
 
 class Problem(NamedTuple):
-    """Checked data in natural units.
+    """Checked data in natural units."""
 
-    Attributes
-    ----------
-    source : RowSource
-        The covariates.
-    responses : ndarray of shape (m,)
-        Responses over ``unit``, in [−1, 1].
-    unit : float
-        Largest absolute response; one if all of them are zero.
-    start : ndarray of shape (n,) or None
-        The user's starting point over the root of ``unit``.
-    seed : int
-        For the first guess of eigenvectors.
-    paired : bool
-        The rows are real and the signal is complex.
-    """
-
-    source: RowSource
-    responses: Array
-    unit: float
-    start: Array | None
-    seed: int
-    paired: bool = False
+    source: RowSource  # The covariates
+    responses: Array  # (m,): responses over ``unit``, in [−1, 1]
+    unit: float  # Largest absolute response; one if all of them are zero
+    start: Array | None  # (n,): the user's starting point over the root of ``unit``
+    seed: int  # For the first guess of eigenvectors
+    paired: bool = False  # The rows are real and the signal is complex
 
     @property
     def amplitudes(self) -> Array:
@@ -158,3 +146,52 @@ def as_seed(random_state: Any) -> int:
         f"random_state must be None, a whole number that is zero or positive, a numpy Generator or RandomState, "
         f"got {random_state!r}."
     )
+
+
+#: Iterates this much longer than the start (or than the root of the largest response) will not come back.
+RUNAWAY = 1e6
+
+#: ``propose(x, t)``: what to subtract from x in iteration t = 0, 1, ..., or None where the method has no move.
+Proposal = Callable[[Array, int], Array | None]
+
+
+def descend(problem: Problem, start: Array, propose: Proposal, *, max_iter: int, tol: float) -> BaselineResult:
+    """Follow the proposals from ``start``, in the units of the problem, until a move is shorter than ``tol`` of the signal.
+
+    Zero has no direction to go: it is returned, not converged.
+    """
+    x, iteration, converged = start, 0, False
+    limit = RUNAWAY * max(length(start), 1.0)
+    # Overflow on the way to divergence is looked for in the numbers; a warning would tell the user nothing more.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        while np.any(x) and iteration < max_iter and not converged:
+            move = propose(x, iteration)
+            if move is None or not np.isfinite(move).all() or length(x - move) > limit:
+                break
+            x, iteration = x - move, iteration + 1
+            converged = length(move) <= tol * length(x)
+    return problem.result(x, start, iteration, converged)
+
+
+def weighted_sum(source: RowSource, coefficients: Array) -> Array:
+    """``Σ c_j a_j / m``, computed with coefficients of at most one so that single precision does not overflow."""
+    peak = float(np.abs(coefficients).max())
+    if not 0 < peak < np.inf:
+        return np.full(source.shape[1], peak, np.result_type(source.dtype, coefficients.dtype, np.float64))
+    return adjoint(source, coefficients / peak) * (peak / source.shape[0])
+
+
+def phases(projections: Array) -> Array:
+    """``s / |s|``, the sign of real projections; zero where s is zero."""
+    if projections.dtype.kind != "c":
+        return np.sign(projections)
+    sizes = np.abs(projections)
+    return projections / np.where(sizes > 0, sizes, 1.0)
+
+
+def length(vector: Array) -> float:
+    """Euclidean norm that does not overflow before its result does."""
+    peak = float(np.abs(vector).max())
+    if not 0 < peak < np.inf:
+        return peak
+    return peak * float(np.linalg.norm(vector / peak))

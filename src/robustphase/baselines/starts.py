@@ -56,18 +56,7 @@ def extreme_eigenpair(
 ) -> Eigenpair:
     """Largest (or smallest) eigenvalue of ``Σ w_j a_j a_jᴴ / m`` by Lanczos iterations with full orthogonalisation.
 
-    Parameters
-    ----------
-    source : RowSource
-        The covariates.
-    weights : ndarray of shape (m,)
-        ``w``, of either sign.
-    seed : int
-        For the first vector.
-    smallest : bool, default=False
-        Look for the other end of the spectrum.
-    orthogonal : ndarray of shape (n,), optional
-        Look among the vectors orthogonal to this unit vector.
+    The weights are of either sign. Vectors may be asked to be ``orthogonal`` to a unit vector (n,).
     """
     n = source.shape[1]
     rng = np.random.default_rng(seed)

@@ -164,18 +164,10 @@ def general_options(function: Function) -> Function:
 
 
 def as_request(kind: type[Request], options: Mapping[str, Any]) -> Request:
-    """What was asked of a command, as one object.
+    """What was asked of a command, as one object of a dataclass.
 
-    Parameters
-    ----------
-    kind : type
-        A dataclass. Options go to the fields of their names, and all others to the field ``settings`` if there is one.
-    options : mapping
-        What click passes to a command. ``--quiet`` and ``--debug`` are for the terminal and not part of a request.
-
-    Returns
-    -------
-    kind
+    Options go to the fields of their names, and all others to the field ``settings`` if there is one. ``--quiet`` and
+    ``--debug`` are for the terminal and not part of a request.
     """
     described: Any = kind
     names = {field.name for field in fields(described)}
@@ -214,19 +206,8 @@ def sentence(error: BaseException) -> str:
 def in_options(message: str, command: click.Command) -> str:
     """Rewrite ``name="value"`` as ``--name value``, and ``pass name to`` likewise, wherever the command has such an option.
 
-    The library says ``pass nonfinite="drop"``; somebody who has typed a command wants to read ``--nonfinite drop``.
-
-    Parameters
-    ----------
-    message : str
-        A message of the library.
-    command : click.Command
-        Whose options to speak of.
-
-    Returns
-    -------
-    str
-        The message; arguments that are no option of this command stay as they are.
+    The library says ``pass nonfinite="drop"``; somebody who has typed a command wants to read ``--nonfinite drop``. Arguments
+    that are no option of this command stay as they are.
     """
     options = {option.name: option for option in command.params if isinstance(option, click.Option)}
 

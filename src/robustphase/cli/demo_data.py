@@ -27,18 +27,7 @@ FINE = 8
 
 
 def forged_world(seed: int) -> rp.simulate.World:
-    """Measure the boat, add heavy-tailed noise and a background, and let the adversary rewrite a tenth.
-
-    Parameters
-    ----------
-    seed : int
-        Source of all randomness.
-
-    Returns
-    -------
-    World
-        With the boat, of norm 1, as its truth.
-    """
+    """Measure the boat, of norm 1, add heavy-tailed noise and a background, and let the adversary rewrite a tenth."""
     truth = unit(sailing_boat(SIDE))
     attack = rp.simulate.Adversary(
         "forgery",
@@ -101,17 +90,7 @@ def unit(picture: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def sailing_boat(side: int) -> NDArray[np.float64]:
-    """A grey picture with values in [0, 1].
-
-    Parameters
-    ----------
-    side : int
-        Width and height in pixels; from 16 on the boat is easy to recognise.
-
-    Returns
-    -------
-    ndarray of shape (side, side)
-    """
+    """A grey picture with values in [0, 1]; from 16 pixels a side on the boat is easy to recognise."""
     centres = (np.arange(side * FINE) + 0.5) / (side * FINE)
     down, right = np.meshgrid(centres, centres, indexing="ij")
     picture = 0.12 + 0.22 * down  # an evening sky, lighter towards the horizon
@@ -139,17 +118,7 @@ def sailing_boat(side: int) -> NDArray[np.float64]:
 
 
 def grin(side: int) -> NDArray[np.float64]:
-    """Two eyes and a wide mouth, bright on black.
-
-    Parameters
-    ----------
-    side : int
-        Width and height in pixels.
-
-    Returns
-    -------
-    ndarray of shape (side, side)
-    """
+    """Two eyes and a wide mouth, bright on black."""
     centres = (2 * np.arange(side * FINE) + 1) / (side * FINE) - 1
     down, right = np.meshgrid(centres, centres, indexing="ij")
     eyes = np.hypot(down + 0.3, np.abs(right) - 0.4) < 0.22

@@ -47,17 +47,23 @@ else:
     ParamType = click.ParamType
 
 
-class Level(ParamType):
+class Typed(ParamType):
+    """A value as it is typed, for which ``--help`` shows the metavar."""
+
+    metavar: str
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """What ``--help`` shows for it."""
+        return self.metavar
+
+
+class Level(Typed):
     """A contamination level: a number in [0, 0.5), or "auto" where that is allowed."""
 
     name = "level"
 
     def __init__(self, *, auto: bool = False) -> None:
-        self._auto = auto
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """What ``--help`` shows for it."""
-        return "LEVEL|auto" if self._auto else "LEVEL"
+        self._auto, self.metavar = auto, "LEVEL|auto" if auto else "LEVEL"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
         """The level, or an error that guesses what was meant."""
@@ -78,14 +84,10 @@ class Level(ParamType):
         raise click.BadParameter(f"{value!r} is not in [0, 0.5).{hint}", ctx, param)
 
 
-class ImageShape(ParamType):
+class ImageShape(Typed):
     """Height and width of a picture, such as 24x32."""
 
-    name = "HxW"
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """What ``--help`` shows for it."""
-        return "HxW"
+    name = metavar = "HxW"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
         """Height and width."""
@@ -97,14 +99,10 @@ class ImageShape(ParamType):
         return int(found[1]), int(found[2])
 
 
-class DetectorShape(ParamType):
+class DetectorShape(Typed):
     """Height and width of a detector, such as 24x32, or frames before them, such as 5x24x32."""
 
-    name = "[FRAMESx]HxW"
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """What ``--help`` shows for it."""
-        return self.name
+    name = metavar = "[FRAMESx]HxW"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
         """Frames where there are any, height and width."""
@@ -115,14 +113,10 @@ class DetectorShape(ParamType):
         return tuple(int(side) for side in re.findall("[0-9]+", value))
 
 
-class Start(ParamType):
+class Start(Typed):
     """The name of an initialisation, or a ``.npy`` file with a starting point."""
 
-    name = "start"
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """What ``--help`` shows for it."""
-        return f"[{'|'.join(STARTS)}|FILE.npy]"
+    name, metavar = "start", f"[{'|'.join(STARTS)}|FILE.npy]"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | Path:
         """The name, or the path of a file."""
@@ -137,14 +131,10 @@ class Start(ParamType):
         )
 
 
-class NumberOrFile(ParamType):
+class NumberOrFile(Typed):
     """A positive number, or a file with one for every sample."""
 
-    name = "number"
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """What ``--help`` shows for it."""
-        return "NUMBER|FILE"
+    name, metavar = "number", "NUMBER|FILE"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | Path:
         """The number, or the path of a file."""
@@ -159,17 +149,14 @@ class NumberOrFile(ParamType):
         return found
 
 
-class Listed(ParamType):
+class Listed(Typed):
     """Several values with commas between them, each read by another type; "all" where a list of all is given."""
 
     name = "list"
 
     def __init__(self, each: ParamType, *, everything: tuple[str, ...] = (), metavar: str = "NAME,...") -> None:
-        self._each, self._everything, self._metavar = each, everything, metavar
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """What ``--help`` shows for it."""
-        return self._metavar + ("|all" if self._everything else "")
+        self._each, self._everything = each, everything
+        self.metavar = metavar + ("|all" if everything else "")
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
         """The values, each once, in the order given."""
@@ -183,17 +170,13 @@ class Listed(ParamType):
         return tuple(dict.fromkeys(self._each.convert(word, param, ctx) for word in words))
 
 
-class Name(ParamType):
+class Name(Typed):
     """One of many names: the error lists the closest ones and not all forty."""
 
     name = "name"
 
     def __init__(self, known: tuple[str, ...], metavar: str = "NAME") -> None:
-        self._known, self._metavar = known, metavar
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """What ``--help`` shows for it."""
-        return self._metavar
+        self._known, self.metavar = known, metavar
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The name."""

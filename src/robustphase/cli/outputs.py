@@ -26,10 +26,7 @@ class OutputError(ValueError):
 def check_writable(path: Path) -> None:
     """Refuse a path to which nothing can be written, before the work and not after it.
 
-    Parameters
-    ----------
-    path : Path
-        Where a file shall be written; or a folder, if the name ends in ``.zarr``, which may replace another such folder.
+    A name that ends in ``.zarr`` is that of a folder, which may replace another such folder.
     """
     parent, name = path.parent, shown(path)
     if not parent.is_dir():
@@ -59,15 +56,7 @@ def check_writable(path: Path) -> None:
 
 
 def check_new(path: Path, *, overwrite: bool) -> None:
-    """Refuse to write over something that is there, unless that was asked for.
-
-    Parameters
-    ----------
-    path : Path
-        Where a file or folder shall be written.
-    overwrite : bool
-        Whether ``--overwrite`` was given.
-    """
+    """Refuse to write over something that is there, unless that was asked for."""
     if not overwrite and os.path.lexists(path) and not (path.is_dir() and not any(path.iterdir())):
         raise OutputError(
             f"{shown(path)} exists already and is left as it is. Choose another name, or add --overwrite."

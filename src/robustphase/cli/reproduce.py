@@ -173,18 +173,7 @@ def _print(see: Screen, verdicts: Sequence[Verdict]) -> None:
 
 
 def drawing(verdict: Verdict) -> str:
-    """The chart of a verdict as an SVG file.
-
-    Parameters
-    ----------
-    verdict : Verdict
-        With ``data["figure"]``, as the experiments fill it.
-
-    Returns
-    -------
-    str
-        A complete SVG document.
-    """
+    """The chart of a verdict, from ``data["figure"]`` as the experiments fill it, as a complete SVG document."""
     figure: dict[str, Any] = dict(verdict.data["figure"])
     said = verdict.verdict if verdict.erratum is None else f"erratum {verdict.erratum}"
     chart = line_chart(

@@ -205,18 +205,8 @@ def write_world(
 ) -> None:
     """Write covariates and responses, and the truth beside them or to a file of its own.
 
-    Parameters
-    ----------
-    out : Path
-        Where to; its ending is the form.
-    world : World
-        What.
-    recipe : str
-        The command that makes this file again, kept with the data.
-    responses : Path or None
-        Where the responses go when the form holds one array only.
-    truth : Path or None
-        Where the signal and the bad samples go; None: to ``out``, if it can hold them.
+    The ending of ``out`` is the form. ``recipe`` is the command that makes this file again, kept with the data; ``responses``
+    is where these go when the form holds one array only.
     """
     notes: dict[str, Any] = {name: getattr(world, name) for name in SETTINGS} | {"command": recipe}
     if responses is not None:

@@ -51,13 +51,7 @@ def one_line(text: str) -> str:
 
 
 class Screen:
-    """The two consoles of a command.
-
-    Parameters
-    ----------
-    quiet : bool
-        Show errors and warnings only.
-    """
+    """The two consoles of a command; a quiet one shows errors and warnings only."""
 
     def __init__(self, quiet: bool = False) -> None:
         self.quiet = quiet
@@ -114,12 +108,8 @@ class Screen:
     def watching(self, what: str, state: Callable[[], str], left: Callable[[], str] = lambda: "") -> Iterator[None]:
         """Show that work goes on, while the block runs.
 
-        Parameters
-        ----------
-        what : str
-            What is being done.
-        state, left : callable
-            How far it is, and what can be said about the time left; asked again and again from another thread.
+        ``state`` and ``left`` say how far it is, and what can be said about the time left; both are asked again and again from
+        another thread.
         """
         began = perf_counter()
 
@@ -278,16 +268,7 @@ def _in_lines(tell: Callable[[], None]) -> Iterator[None]:
 def side_by_side(pictures: Mapping[str, NDArray[Any]], low: float, high: float) -> Text:
     """Small grey pictures of one size with their titles above them, two pixels to a character cell.
 
-    Parameters
-    ----------
-    pictures : mapping of str to ndarray of shape (height, width)
-        What to show under which title.
-    low, high : float
-        Values that are black and white.
-
-    Returns
-    -------
-    rich.text.Text
+    ``low`` is black and ``high`` is white.
     """
     grey = [_grey_levels(picture, low, high) for picture in pictures.values()]
     width = grey[0].shape[1]

@@ -14,10 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, numeric
+from robustphase.constants import TINY, budget, numeric
 from robustphase.rows.source import Array
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -34,21 +32,11 @@ ACCELERATION = AccelerationOptions()
 
 
 class Aitken(NamedTuple):
-    """One factor per candidate, adapted from step to step.
+    """One factor per candidate, adapted from step to step."""
 
-    Attributes
-    ----------
-    factors : ndarray of shape (k,) or float
-        Present factors; before the first step a single one for all.
-    least : float
-        Bound of the adapted factors from below.
-    steps : ndarray of shape (n, k), optional
-        The last steps of the map.
-    """
-
-    factors: Array | float
-    least: float = ACCELERATION.least
-    steps: Array | None = None
+    factors: Array | float  # (k,): present factors; before the first step a single one for all
+    least: float = ACCELERATION.least  # Bound of the adapted factors from below
+    steps: Array | None = None  # (n, k): the last steps of the map
 
     def only(self, columns: Array) -> Aitken:
         """Those of some candidates."""
@@ -62,7 +50,7 @@ class Aitken(NamedTuple):
             return self._replace(factors=np.full(steps.shape[1], float(self.factors)), steps=steps)
         change = self.steps - steps
         size = np.vecdot(change.T, change.T).real
-        gained = np.vecdot(change.T, self.steps.T).real / np.maximum(size, _TINY)
+        gained = np.vecdot(change.T, self.steps.T).real / np.maximum(size, TINY)
         adapted = np.clip(self.factors * gained, self.least, ACCELERATION.most)
         return self._replace(factors=np.where(size > 0, adapted, self.factors), steps=steps)
 
@@ -88,12 +76,7 @@ class Anderson:
     def extrapolate(self, points: Array, steps: Array, metric: Array) -> Array:
         """Where to go from ``points`` if the map would move by ``steps``, both of shape (N, k).
 
-        Parameters
-        ----------
-        points, steps : ndarray of shape (N, k)
-            Present points, and what the map adds to them.
-        metric : ndarray of shape (N, 1) or (N, k)
-            Weights of the entries when steps are compared; zero for entries that only follow.
+        ``metric``, (N, 1) or (N, k), weighs the entries when steps are compared; it is zero for entries that only follow.
         """
         self._points.append(points)
         self._steps.append(steps)
@@ -109,7 +92,7 @@ class Anderson:
         weighted = (metric * changed * known[:, np.newaxis, :]).transpose(2, 0, 1)
         gram = (weighted @ weighted.conj().transpose(0, 2, 1)).real
         right = np.einsum("kdn,nk->kd", weighted.conj(), metric * steps).real
-        ridge = ACCELERATION.ridge * np.trace(gram, axis1=1, axis2=2) + _TINY
+        ridge = ACCELERATION.ridge * np.trace(gram, axis1=1, axis2=2) + TINY
         gram += ridge[:, np.newaxis, np.newaxis] * np.eye(gram.shape[1])
         mix = np.linalg.solve(gram, right[:, :, np.newaxis])[:, :, 0].T
         mix = np.where(known, mix, 0.0)

@@ -123,19 +123,13 @@ def comparison_pass(problem: Problem, signals: Array, backgrounds: Array, scales
 
 
 class Evaluation(NamedTuple):
-    """How k candidates fit.
+    """How k candidates fit."""
 
-    Attributes
-    ----------
-    projections, residuals, weights : ndarray of shape (m, k)
-        ``A X``, ``y − |A X|² − b``, and the weights of iterated least squares times those of the covariates.
-    scales, scores : ndarray of shape (k,)
-        Scale of the clean residuals, and mean log-likelihood ratio.
-    """
-
+    #: (m, k): ``A X``, ``y − |A X|² − b``, and the weights of iterated least squares times those of the covariates.
     projections: Array
     residuals: Array
     weights: Array
+    #: (k,): scale of the clean residuals, and mean log-likelihood ratio.
     scales: Array
     scores: Array
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, derived, numeric
+from robustphase.constants import TINY, budget, derived, numeric
 from robustphase.descend.acceleration import Anderson
 from robustphase.descend.newton import (
     NEWTON,
@@ -44,7 +44,6 @@ from robustphase.problem import Problem, put_columns, real_unknowns, select_colu
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 
-_TINY = float(np.finfo(np.float64).tiny)
 _ROUNDING = float(np.finfo(np.float64).eps)
 
 
@@ -112,23 +111,15 @@ class Free(Enum):
 
 
 class Stopping(NamedTuple):
-    """When a column has settled.
+    """When a column has settled."""
 
-    Attributes
-    ----------
-    tol, resolution : float
-        A step shorter than these fractions of the signal and of the noise is the last one.
-    passes, exact_passes : int
-        Most passes with population-Newton steps, and most Gauss-Newton steps after them.
-    unseen : float
-        So is a population-Newton step shorter than this fraction of what noise leaves open.
-    """
-
+    #: A step shorter than these fractions of the signal and of the noise is the last one.
     tol: float
     resolution: float
+    #: Most passes with population-Newton steps, and most Gauss-Newton steps after them.
     passes: int
     exact_passes: int
-    unseen: float = 0.0
+    unseen: float = 0.0  # A population-Newton step shorter than this fraction of what noise leaves open is the last
 
 
 TO_THE_END = Stopping(CLIMB.tol, CLIMB.resolution, CLIMB.passes, CLIMB.exact_passes)
@@ -138,16 +129,7 @@ WITHIN_NOISE = TO_THE_END._replace(unseen=CLIMB.unseen)
 def climb(problem: Problem, state: State, stopping: Stopping, free: Free) -> Climb:
     """Maximise M, without a judgement of every sample in the end.
 
-    Parameters
-    ----------
-    problem : Problem
-        The samples, with one column per signal, and the density of bad responses.
-    state : State
-        Where to start.
-    stopping : Stopping
-        When to end.
-    free : Free
-        What of the noise model is fitted: nothing, its scale and the share of bad samples, or tails and skew too.
+    ``free`` says what of the noise model is fitted: nothing, its scale and the share of bad samples, or tails and skew too.
     """
     n = problem.source.shape[1]
     few = exact_from_the_beginning(problem)
@@ -216,7 +198,7 @@ def _row_roundings(problem: Problem, state: State) -> Array | float:
     spacing = float(np.finfo(problem.source.dtype).eps)
     if spacing <= _ROUNDING:
         return 0.0
-    strengths = abs2(state.signals).sum(axis=0) / np.maximum(state.noise.scales, _TINY)
+    strengths = abs2(state.signals).sum(axis=0) / np.maximum(state.noise.scales, TINY)
     mass = np.maximum(problem.weights.sum(axis=0), 1.0)
     roundings: Array = CLIMB.deviations * np.sqrt(2 / mass) * spacing * np.minimum(strengths, 1 / spacing)
     return roundings
@@ -276,7 +258,7 @@ def _settled(accepted: _Accepted, stopping: Stopping, problem: Problem) -> tuple
     m, n = problem.source.shape
     none = max(1e-12, CLIMB.spacings * float(np.finfo(problem.source.dtype).eps))
     state, target, relative = accepted.state, accepted.target, accepted.relative
-    noise = target.noise.scales / np.maximum(abs2(state.signals).sum(axis=0), _TINY)
+    noise = target.noise.scales / np.maximum(abs2(state.signals).sum(axis=0), TINY)
     steady = np.abs(np.log(target.noise.scales / state.noise.scales)) < CLIMB.steady
     open_to_noise = np.minimum(noise * np.sqrt(n / m), 1.0)
     short = (relative < stopping.tol) & (relative < stopping.resolution * noise)

@@ -17,19 +17,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, numeric
+from robustphase.constants import TINY, budget, numeric
 from robustphase.descend.newton import Inner, Step, gauss_newton_step, relative_lengths, shortened
 from robustphase.descend.objective import in_double
+from robustphase.likelihood.dependent_noise import PoissonLaw, VarianceLaw
 from robustphase.likelihood.laws import Judged, Readings, means_of
-from robustphase.likelihood.poisson_law import PoissonLaw
-from robustphase.likelihood.variance_law import VarianceLaw
 from robustphase.problem import Problem, put_columns, real_unknowns, select_columns
 from robustphase.rows import project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 
 Law = PoissonLaw | VarianceLaw
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -58,34 +56,17 @@ LAW_FIT = LawFitOptions()
 
 
 class LawFit(NamedTuple):
-    """Fitted signals, one per column.
+    """Fitted signals, one per column."""
 
-    Attributes
-    ----------
-    signals : ndarray of shape (n, k)
-        The signals.
-    backgrounds : ndarray of shape (k,)
-        b.
-    law : PoissonLaw or VarianceLaw
-        The fitted laws.
-    projections, means : ndarray of shape (m, k)
-        ``A x`` and μ.
-    judged : Judged
-        What the laws say of the readings.
-    merits : ndarray of shape (steps, k)
-        M of the accepted points.
-    converged : ndarray of bool, shape (k,)
-        Whether the last step was negligible.
-    """
-
-    signals: Array
-    backgrounds: Array
-    law: Law
+    signals: Array  # (n, k)
+    backgrounds: Array  # (k,): b
+    law: Law  # The fitted laws
+    #: (m, k): ``A x`` and μ.
     projections: Array
     means: Array
-    judged: Judged
-    merits: Array
-    converged: Array
+    judged: Judged  # What the laws say of the readings
+    merits: Array  # (steps, k): M of the accepted points
+    converged: Array  # bool (k,): whether the last step was negligible
 
     def only(self, columns: Array) -> LawFit:
         """Some of the columns."""
@@ -139,20 +120,9 @@ def fit_law(
     backgrounds: Array,
     effort: Effort | None = None,
 ) -> LawFit:
-    """Fit signals, backgrounds and laws from good starts.
+    """Fit signals (n, k), backgrounds (k,) and laws from good starts.
 
-    Parameters
-    ----------
-    problem : Problem
-        The covariates, and the largest shares of bad readings.
-    readings : Readings
-        What was read.
-    law : PoissonLaw or VarianceLaw
-        Where the laws begin.
-    signals, backgrounds : ndarray of shape (n, k) and (k,)
-        Where to begin.
-    effort : Effort, optional
-        How far to go.
+    Of the problem, covariates and the largest shares of bad readings are used.
     """
     effort = Effort() if effort is None else effort
     if isinstance(law, PoissonLaw):
@@ -229,7 +199,7 @@ def _moved(problem: Problem, readings: Readings, here: _Accepted, going: Array, 
 
 def _merits(readings: Readings, point: _Point) -> Array:
     mass = np.broadcast_to(readings.weights, point.means.shape).sum(axis=0)
-    merits: Array = point.judged.log_likelihood / np.maximum(mass, _TINY)
+    merits: Array = point.judged.log_likelihood / np.maximum(mass, TINY)
     return merits
 
 

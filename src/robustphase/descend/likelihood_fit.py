@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, empirical
+from robustphase.constants import TINY, budget, empirical
 from robustphase.descend.climb import (
     CLIMB,
     TO_THE_END,
@@ -28,8 +28,6 @@ from robustphase.likelihood import bad_density, e_step, initial_model
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.problem import Problem, join_columns, put_columns, select_columns
 from robustphase.rows.source import Array
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -48,40 +46,21 @@ FIT = FitOptions()
 
 
 class LikelihoodFit(NamedTuple):
-    """Fitted signals, one per column.
+    """Fitted signals, one per column."""
 
-    Attributes
-    ----------
-    state : State
-        The fit.
-    projections, residuals, clean, weights : ndarray of shape (m, k)
-        ``A x``, ``y − |A x|² − b``, the probability to be clean, and the weights of iterated least squares; the latter two
-        without the weights of the covariates.
-    spreads : ndarray of shape (m, k)
-        Variances of the predictions.
-    moves : tuple of float
-        Relative length of each Newton step, the largest of all columns.
-    merits : ndarray of shape (passes, k)
-        M of the accepted points; NaN where a column had ended.
-    reasons : list of Reason
-        Why each column ended.
-    converged : ndarray of bool, shape (k,)
-        Whether what is left to go is negligible.
-    shared : Shared, optional
-        Weights of groups of rows that the fit made use of.
-    """
-
-    state: State
+    state: State  # The fit
+    #: (m, k): ``A x``, ``y − |A x|² − b``, the probability to be clean, and the weights of iterated least squares; the
+    #: latter two without the weights of the covariates.
     projections: Array
     residuals: Array
     clean: Array
     weights: Array
-    spreads: Array
-    moves: tuple[float, ...]
-    merits: Array
-    reasons: list[Reason]
-    converged: Array
-    shared: Shared | None = None
+    spreads: Array  # (m, k): variances of the predictions
+    moves: tuple[float, ...]  # Relative length of each Newton step, the largest of all columns
+    merits: Array  # (passes, k): M of the accepted points; NaN where a column had ended
+    reasons: list[Reason]  # Why each column ended
+    converged: Array  # bool (k,): whether what is left to go is negligible
+    shared: Shared | None = None  # Weights of groups of rows that the fit made use of
 
     def only(self, columns: Array) -> LikelihoodFit:
         """Some of the columns, given as a mask or by their places."""
@@ -108,25 +87,14 @@ class LikelihoodFit(NamedTuple):
 
 
 def fit_signals(problem: Problem, signals: Array, backgrounds: Array, scales: Array) -> tuple[LikelihoodFit, Problem]:
-    """Fit signals from good starts, in two rounds.
+    """Fit signals (n, k) from good starts, in two rounds; and the problem as it was then.
 
-    While a signal is off, residuals of clean samples have longer tails than their noise, and bad samples pass for such tails. So
-    the shape of the noise is held until the signals have arrived. Then the doubts about the samples also say where bad responses
-    lie, and the second round knows their density, and which groups of rows are bad. That is judged again after it.
+    While a signal is off, residuals of clean samples have longer tails than their noise, and bad samples pass for such tails.
+    So the shape of the noise is held until the signals have arrived. Then the doubts about the samples also say where bad
+    responses lie, and the second round knows their density, and which groups of rows are bad. That is judged again after it.
 
-    Parameters
-    ----------
-    problem : Problem
-        The samples, with one column per signal.
-    signals, backgrounds, scales : ndarray of shape (n, k), (k,) and (k,)
-        Where to start, and the scale of the clean residuals there.
-
-    Returns
-    -------
-    fit : LikelihoodFit
-        The fits.
-    problem : Problem
-        The samples, with the density of bad responses and the weights of groups that were found.
+    ``scales`` (k,) are those of the clean residuals at the start. The problem that is returned has the density of bad responses
+    and the weights of groups that were found.
     """
     noise = initial_model(scales, np.broadcast_to(problem.levels, scales.shape))
     state = State(signals, backgrounds, noise, cloud(problem, signals, scales))
@@ -203,5 +171,5 @@ def judged(problem: Problem, state: State, projections: Array) -> LikelihoodFit:
 def cloud(problem: Problem, signals: Array, scales: Array) -> Array:
     """ρ when nothing is known but the scale of the noise: every unknown takes its share of the samples."""
     mass = problem.weights.sum(axis=0)
-    spreads: Array = effective_unknowns(problem, signals) * scales**2 / np.maximum(mass, _TINY)
+    spreads: Array = effective_unknowns(problem, signals) * scales**2 / np.maximum(mass, TINY)
     return np.broadcast_to(spreads, scales.shape)

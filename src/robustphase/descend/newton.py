@@ -19,14 +19,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import derived, numeric
+from robustphase.constants import TINY, derived, numeric
 from robustphase.population.real_rows import JointMoments, PairedCurvature
 from robustphase.problem import Problem
 from robustphase.rows import RowSource, adjoint
 from robustphase.rows.passes import abs2, adjoint_block, in_single_precision, in_slices, in_type_of, multiply_block
 from robustphase.rows.source import Array, Parts
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -45,23 +43,17 @@ NEWTON = NewtonOptions()
 
 
 class Moments(NamedTuple):
-    """Weighted sums over the samples, for k signals with ``s = aᴴx`` and residuals r.
+    """Weighted sums over the samples, for k signals with ``s = aᴴx`` and residuals r."""
 
-    Attributes
-    ----------
-    gradient : ndarray of shape (n, k)
-        ``Σ w r s a``: a fourth (a half, complex) of the negative gradient of the weighted squares.
-    mass, residual_sum, second, fourth : ndarray of shape (k,)
-        ``Σ w``, ``Σ w r``, ``Σ w |s|²`` and ``Σ w |s|⁴``.
-    joint : ndarray of shape (3, k), or (0, k)
-        ``Σ w s²``, ``Σ w |s|²s²`` and ``Σ w s⁴`` of complex signals behind real rows; of no use to others.
-    """
-
+    #: (n, k): ``Σ w r s a``: a fourth (a half, complex) of the negative gradient of the weighted squares.
     gradient: Array
+    #: (k,): ``Σ w``, ``Σ w r``, ``Σ w |s|²`` and ``Σ w |s|⁴``.
     mass: Array
     residual_sum: Array
     second: Array
     fourth: Array
+    #: (3, k), or (0, k): ``Σ w s²``, ``Σ w |s|²s²`` and ``Σ w s⁴`` of complex signals behind real rows; of no use to
+    #: others.
     joint: Array = np.empty((0, 0))
 
 
@@ -73,21 +65,11 @@ class Step(NamedTuple):
 
 
 class Inner(NamedTuple):
-    """Conjugate gradients inside a step.
+    """Conjugate gradients inside a step."""
 
-    Attributes
-    ----------
-    most : int
-        Most iterations, one pass each.
-    tol : float
-        Stop when the residual has fallen by this factor.
-    single : bool, default=False
-        Take the products in single precision. What they solve stays in that of the rows.
-    """
-
-    most: int
-    tol: float
-    single: bool = False
+    most: int  # Most iterations, one pass each
+    tol: float  # Stop when the residual has fallen by this factor
+    single: bool = False  # Take the products in single precision. What they solve stays in that of the rows.
 
 
 def initial_damping(m: int, unknowns: int) -> float:
@@ -140,9 +122,9 @@ def joint_sums(weights: Array, projections: Array, energy: Array, *, paired: boo
 
 def inverse_curvature(signals: Array, vectors: Array, tangential: Array, radial: Array) -> Array:
     """``H⁻¹ v`` for curvatures that are one number across each signal and another along it."""
-    power = np.maximum(abs2(signals).sum(axis=0), _TINY)
+    power = np.maximum(abs2(signals).sum(axis=0), TINY)
     # Samples without any weight have no curvature, and their vectors are zero.
-    tangential, radial = np.maximum(tangential, _TINY), np.maximum(radial, _TINY)
+    tangential, radial = np.maximum(tangential, TINY), np.maximum(radial, TINY)
     share = np.vecdot(signals.T, vectors.T) / power
     solved: Array = vectors / tangential + signals * (share * (1 / radial - 1 / tangential))
     return solved
@@ -156,21 +138,12 @@ def gauss_newton_step(
     weights: Array,
     inner: Inner,
 ) -> Step:
-    """Gauss-Newton steps ``min Σ w (r − 2 Re(s̄ aᴴd) − β)²`` over d and β.
+    """Gauss-Newton steps ``min Σ w (r − 2 Re(s̄ aᴴd) − β)²`` over d, and over β where the background is unknown.
 
-    Parameters
-    ----------
-    problem : Problem
-        The samples; the background moves too where it is unknown.
-    signals : ndarray of shape (n, k)
-        Where the signals are.
-    projections, residuals, weights : ndarray of shape (m, k)
-        ``A X``, ``y − |A X|² − b`` and the weights.
-    inner : Inner
-        How far conjugate gradients go.
+    ``projections``, ``residuals`` and ``weights`` (m, k) are ``A X``, ``y − |A X|² − b`` and w at the signals (n, k).
     """
     source, fit_background = problem.source, problem.unknown_mean
-    shares = weights / np.maximum(weights.sum(axis=0), _TINY)
+    shares = weights / np.maximum(weights.sum(axis=0), TINY)
     scaled = shares * projections
     power, energy = np.maximum(abs2(signals).sum(axis=0), NEWTON.least), abs2(projections)
     second, fourth = (shares * energy).sum(axis=0), (shares * energy**2).sum(axis=0)
@@ -223,13 +196,13 @@ def gauss_newton_step(
         curvature = np.vecdot(direction.T, image.T).real
         # Samples without any weight have no curvature, and nothing to say; nor have roundings.
         going = going & (curvature > rounding * assumed)
-        length = np.where(going, size, 0.0) / np.maximum(curvature, _TINY)
+        length = np.where(going, size, 0.0) / np.maximum(curvature, TINY)
         step, lowered, left = step + length * direction, lowered + length * raised, left - length * image
         conditioned = _without_phase(signals, precondition(left))
         new = np.where(going, np.vecdot(left.T, conditioned.T).real, 0.0)
         if not (new > inner.tol**2 * first).any():
             break
-        ratio = new / np.maximum(size, _TINY)
+        ratio = new / np.maximum(size, TINY)
         direction, size, assumed = conditioned + ratio * direction, new, new + ratio**2 * assumed
     return Step(step, mean_residual - lowered if fit_background else mean_residual)
 
@@ -245,13 +218,13 @@ def _without_phase(signals: Array, vectors: Array) -> Array:
 
 def relative_lengths(steps: Array, signals: Array) -> Array:
     """Length of every step over that of its signal, shape (k,)."""
-    lengths: Array = np.linalg.norm(steps, axis=0) / np.maximum(np.linalg.norm(signals, axis=0), _TINY)
+    lengths: Array = np.linalg.norm(steps, axis=0) / np.maximum(np.linalg.norm(signals, axis=0), TINY)
     return lengths
 
 
 def shortened(steps: Array, signals: Array) -> Array:
     """Steps no longer than the largest fraction of their signal."""
-    cut: Array = steps * np.minimum(1.0, NEWTON.longest / np.maximum(relative_lengths(steps, signals), _TINY))
+    cut: Array = steps * np.minimum(1.0, NEWTON.longest / np.maximum(relative_lengths(steps, signals), TINY))
     return cut
 
 

@@ -28,15 +28,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, derived
+from robustphase.constants import TINY, budget, derived
 from robustphase.descend.newton import NEWTON, Moments, joint_sums
 from robustphase.likelihood import NoiseModel
 from robustphase.likelihood.noise_model import NOISE, Statistics, expected, prepared, statistics_of
 from robustphase.problem import Problem, real_unknowns, select_columns
 from robustphase.rows.passes import abs2, adjoint_block, in_slices, project_block
 from robustphase.rows.source import Array, InBulk, Kernel, Parts
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -124,7 +122,7 @@ def likelihood_pass(problem: Problem, state: State) -> Evaluation:
     gradient, (mass, residual_sum, second, fourth), joint, expectations = parts.sums
     statistics = statistics_of(noise, expectations)
     gradient = gradient + signals * (noise.scales**2 * statistics.leverage / (2 * power))
-    entropy = effective_unknowns(problem, signals) / 2 * np.log(np.maximum(spreads, _TINY))
+    entropy = effective_unknowns(problem, signals) / 2 * np.log(np.maximum(spreads, TINY))
     merit = (statistics.log_likelihood + entropy) / statistics.mass
     return Evaluation(merit, Moments(gradient, mass, residual_sum, second, fourth, joint), statistics, parts.rows[0])
 
@@ -151,7 +149,7 @@ def as_point(state: State) -> Array:
             noise.tails,
             noise.log_skews,
             noise.mixing,
-            np.log(np.maximum(state.spreads, _TINY)),
+            np.log(np.maximum(state.spreads, TINY)),
         )
     )
 

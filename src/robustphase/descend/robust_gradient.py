@@ -32,33 +32,15 @@ LONGEST_STEP = 0.4
 
 @dataclass(frozen=True)
 class DescentRule:
-    """How a descent makes its steps.
+    """How a descent makes its steps."""
 
-    Attributes
-    ----------
-    contamination : float
-        ε, of the samples; pairing doubles it, which is done here.
-    delta : float
-        Confidence parameter δ of every step.
-    mean_estimator : str
-        One of :data:`robustphase.means.METHODS`.
-    paired : bool
-        Work on differences of samples, as Algorithm 4 does.
-    step_size : float, optional
-        η; without it steps are population-Newton steps.
-    unknown_mean : bool
-        Which curvature those have.
-    random_state : int, RandomState or None
-        For mean estimators that draw random numbers.
-    """
-
-    contamination: float
-    delta: float
-    mean_estimator: str = "filter"
-    paired: bool = False
-    step_size: float | None = None
-    unknown_mean: bool = False
-    random_state: Any = None
+    contamination: float  # ε, of the samples; pairing doubles it, which is done here
+    delta: float  # Confidence parameter δ of every step
+    mean_estimator: str = "filter"  # One of :data:`robustphase.means.METHODS`
+    paired: bool = False  # Work on differences of samples, as Algorithm 4 does
+    step_size: float | None = None  # η; without it steps are population-Newton steps
+    unknown_mean: bool = False  # Which curvature those have
+    random_state: Any = None  # For mean estimators that draw random numbers
 
     def level(self, count: int) -> float | str:
         """Contamination of ``count`` gradients, with room for chance at confidence δ."""
@@ -118,22 +100,7 @@ def gradient_points(
 ) -> ScaledRows:
     """The points ``(|s|² + b − y) s a`` with ``s = aᴴx``, or the paired ones of Algorithm 4.
 
-    Parameters
-    ----------
-    source : RowSource
-        The covariates.
-    responses : ndarray of shape (m,)
-        ``y``.
-    signal : ndarray of shape (n,)
-        ``x``.
-    background : float, default=0
-        ``b``.
-    paired : bool, default=False
-        The points ``(xᵀb cᵀx − υ)(bcᵀ + cbᵀ)x = ½[(s² − y) − (s'² − y')](s a − s' a')``.
-
-    Returns
-    -------
-    ScaledRows
+    Those are ``(xᵀb cᵀx − υ)(bcᵀ + cbᵀ)x = ½[(s² − y) − (s'² − y')](s a − s' a')``.
     """
     s = project(source, signal)
     residuals = abs2(s) + background - responses

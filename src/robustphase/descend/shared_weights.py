@@ -11,13 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, numeric
+from robustphase.constants import TINY, budget, numeric
 from robustphase.likelihood import GroupEvidence, NoiseModel, group_evidence, row_likelihoods
 from robustphase.likelihood.shared_evidence import SHARED
 from robustphase.problem import PROBLEM, Problem
 from robustphase.rows.source import Array
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -47,9 +45,9 @@ class Shared(NamedTuple):
         if not self.bad:
             return problem
         weights = problem.weights * self.weights[:, np.newaxis]
-        share = 1 - weights.sum(axis=0) / np.maximum(problem.weights.sum(axis=0), _TINY)
+        share = 1 - weights.sum(axis=0) / np.maximum(problem.weights.sum(axis=0), TINY)
         # Bad groups and single bad samples together are the contamination that was stated.
-        levels = np.maximum((problem.levels - share) / np.maximum(1 - share, _TINY), PROBLEM.least_level)
+        levels = np.maximum((problem.levels - share) / np.maximum(1 - share, TINY), PROBLEM.least_level)
         return problem._replace(weights=weights, levels=levels)
 
     def like(self, other: Shared) -> bool:
@@ -73,23 +71,16 @@ class SampleFit(NamedTuple):
 
 
 def shared_weights(problem: Problem, fit: SampleFit, last: Shared | None = None) -> Shared:
-    """What residuals say of the groups.
+    """What residuals say of the groups, where the last fit made use of ``last``.
 
-    Parameters
-    ----------
-    problem : Problem
-        The samples, with the weights of their covariates alone.
-    fit : SampleFit
-        The fit.
-    last : Shared, optional
-        What it made use of.
+    The problem has the weights of the covariates alone.
     """
     shared = nothing_shared(problem)
     if not problem.groupings:
         return shared
     weights = problem.weights if last is None else problem.weights * last.weights[:, np.newaxis]
     # A fit bounds the share of single bad responses by the stated contamination; where there are more, they are no groups.
-    doubts = (weights * (1 - fit.clean)).sum(axis=0) / np.maximum(weights.sum(axis=0), _TINY)
+    doubts = (weights * (1 - fit.clean)).sum(axis=0) / np.maximum(weights.sum(axis=0), TINY)
     noise = fit.noise._replace(mixing=np.clip(doubts, fit.noise.mixing, 1 - SHARED.shares[0]))
     # Residuals of samples that the fit followed are shorter than the noise, those of the others longer, by the same variance.
     spreads = fit.spreads if last is None else fit.spreads * (2 * last.weights - 1)[:, np.newaxis]

@@ -73,35 +73,18 @@ class Settings:
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a fit found, one column for each signal.
+    """What a fit found, one column for each signal."""
 
-    Attributes
-    ----------
-    recovery : Recovery
-        The answers as the engine or the descent left them.
-    signals : ndarray of shape (n, p)
-        The answers as the robust gradient vouches for them.
-    radii, levels, noise_means : ndarray of shape (p,)
-        Certificates, contamination used or found, and noise means.
-    converged : ndarray of bool, shape (p,)
-        Whether each settled.
-    message : str
-        What to warn of, if anything.
-    checks : tuple of ModelCheck
-        The test of each one's model.
-    drift : Drift, optional
-        What drifts over the rows, where that was asked for.
-    """
-
-    recovery: Recovery
-    signals: Array
+    recovery: Recovery  # The answers as the engine or the descent left them
+    signals: Array  # (n, p): the answers as the robust gradient vouches for them
+    #: (p,): certificates, contamination used or found, and noise means.
     radii: Array
     levels: Array
     noise_means: Array
-    converged: Array
-    message: str = ""
-    checks: tuple[ModelCheck, ...] = ()
-    drift: Drift | None = None
+    converged: Array  # bool (p,): whether each settled
+    message: str = ""  # What to warn of, if anything
+    checks: tuple[ModelCheck, ...] = ()  # The test of each one's model
+    drift: Drift | None = None  # What drifts over the rows, where that was asked for
 
 
 def unread(samples: Samples, settings: Settings) -> Array:
@@ -121,18 +104,9 @@ SOMETIMES = ("unseen_", "drift_", "row_weights_", "groups_", "group_weights_", "
 
 
 def attributes_of(fitted: Fitted, standard: Standardised, size: float, *, one: bool) -> dict[str, Any]:
-    """What every fit knows.
+    """What every fit knows, of what was found behind standard rows.
 
-    Parameters
-    ----------
-    fitted : Fitted
-        What was found behind standard rows.
-    standard : Standardised
-        How they were made.
-    size : float
-        What the rows were multiplied with before.
-    one : bool
-        One signal: without the axis of the signals.
+    Rows were multiplied with ``size`` before they were made standard. With ``one`` signal there is no axis of the signals.
     """
     found = fitted.recovery
 

@@ -19,15 +19,10 @@ class Labelled(NamedTuple):
 
 
 def check_groups(groups: Any, count: int) -> tuple[Labelled, ...]:
-    """One entry for each column of labels.
+    """One entry for each column of labels, of shape (m,) or (m, g), of ``count`` rows.
 
-    Parameters
-    ----------
-    groups : array-like of shape (m,) or (m, g), or None
-        Labels: integers, strings, or anything else that can be hashed; a series or a frame as well, or an array on disk or
-        of Dask. Numbers with a fraction are refused: they are no names.
-    count : int
-        Number of rows of A.
+    Labels are integers, strings, or anything else that can be hashed; a series or a frame as well, or an array on disk or of
+    Dask. Numbers with a fraction are refused: they are no names.
     """
     if groups is None:
         return ()

@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robustphase.constants import TINY
 from robustphase.descend.robust_gradient import DescentStep
 from robustphase.recover.certificate import Certificates
 from robustphase.recover.recovery import Stage
 from robustphase.rows import RowSource
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 class Iteration(NamedTuple):
@@ -94,7 +93,7 @@ def step_record(step: DescentStep, clock: Clock) -> Iteration:
     passes, seconds = clock.now()
     return Iteration(
         "descent",
-        moved=float(np.linalg.norm(step.move)) / max(float(np.linalg.norm(step.signal)), _TINY),
+        moved=float(np.linalg.norm(step.move)) / max(float(np.linalg.norm(step.signal)), TINY),
         gradient_norm=float(np.linalg.norm(step.gradient.location)),
         certificate=float(step.gradient.top_variance),
         removed=float(step.gradient.removed),

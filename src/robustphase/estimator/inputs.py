@@ -74,20 +74,8 @@ def check_data(
 ) -> Samples:
     """Covariates and responses as samples; notes (or compares) the number and names of the features on the estimator.
 
-    Parameters
-    ----------
-    estimator : RobustPhaseRetrieval
-        Its parameters say how samples are read.
-    A, y
-        As they were given.
-    reset : bool
-        Note the features, instead of comparing them.
-    enough : bool, default=True
-        Refuse fewer samples than a fit needs.
-    source : RowSource, optional
-        The covariates, opened already.
-    many : bool, default=False
-        Whether there may be several columns of responses.
+    They are noted if ``reset``. Fewer samples than a fit needs are refused if ``enough``, several columns of responses unless
+    ``many``. ``source`` holds the covariates where they are open already.
     """
     if y is None:
         raise ValueError(

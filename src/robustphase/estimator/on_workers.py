@@ -1,7 +1,7 @@
 """A fit to very many samples on the workers of a Dask cluster, of which nothing comes here but sums and a pilot.
 
 Rows and responses stay on the workers. Some of them, drawn at random, are brought here and fitted in memory; the rule of that
-fit weighs all the others where they are (:mod:`robustphase.recover.remote_samples`), and the likelihood of all is climbed with
+fit weighs all the others where they are (:mod:`robustphase.recover.pilot`), and the likelihood of all is climbed with
 sums. So neither the memory of this process nor what travels in a pass grows with the number of samples. The answer is that of
 the same samples in memory, which are fitted in the same two steps. What is said of every sample comes back as a Dask array.
 
@@ -20,8 +20,15 @@ from robustphase.estimator.history import Clock, Iteration, Note
 from robustphase.likelihood import NoiseModel
 from robustphase.population import distance
 from robustphase.problem import kept
-from robustphase.recover.pilot import ALL_SAMPLES, fits_in_memory, pilot_rows
-from robustphase.recover.remote_samples import PER_SAMPLE, Column, RuleAsGiven, WeighedRows
+from robustphase.recover.pilot import (
+    ALL_SAMPLES,
+    PER_SAMPLE,
+    Column,
+    RuleAsGiven,
+    WeighedRows,
+    fits_in_memory,
+    pilot_rows,
+)
 from robustphase.rows import DaskRows, RowSource
 from robustphase.rows.passes import abs2, project_block
 from robustphase.rows.source import Array, Parts
@@ -33,20 +40,7 @@ def fit_on_workers(
 ) -> str | None:
     """Fit the estimator; what to warn of, or None where a pilot does not serve and nothing was fitted.
 
-    Parameters
-    ----------
-    estimator : RobustPhaseRetrieval
-        What to fit.
-    source : RowSource
-        The rows.
-    y : dask.array.Array of shape (m,)
-        The responses.
-    groups : array-like or None
-        Labels of samples, which no pilot knows.
-    level : float or "auto"
-        ε.
-    note : callable
-        Takes every record of the history.
+    The responses are a Dask array of shape (m,). No pilot knows of groups. ``note`` takes every record of the history.
     """
     if not (isinstance(source, DaskRows) and source.on_workers and hasattr(y, "__dask_graph__")):
         return None

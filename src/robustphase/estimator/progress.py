@@ -90,14 +90,9 @@ class Stopped(Exception):  # noqa: N818
 
 
 class Watch:
-    """Looks on while a fit runs: counts passes, asks the callback, keeps the last answers.
+    """Looks on while a fit runs: counts passes, asks the callback, which ends the fit by True, keeps the last answers.
 
-    Parameters
-    ----------
-    callback : callable
-        ``callback(Progress)``; True ends the fit.
-    usual : (int, int) or None
-        Passes that such a fit takes as a rule.
+    ``usual`` are the passes that such a fit takes as a rule.
     """
 
     def __init__(self, callback: Callback, usual: tuple[int, int] | None) -> None:
@@ -142,12 +137,7 @@ class Watch:
 class LiveLine:
     """A callback that keeps one line on a terminal up to date; where there is none it writes nothing.
 
-    Parameters
-    ----------
-    inner : callable, optional
-        Another callback, which decides.
-    file : text file, optional
-        The terminal. Default: ``sys.stderr``.
+    Another one, ``inner``, decides. The terminal is ``sys.stderr`` by default.
     """
 
     def __init__(self, inner: Callback | None = None, file: TextIO | None = None) -> None:

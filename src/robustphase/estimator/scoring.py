@@ -18,12 +18,7 @@ from robustphase.rows.source import Array
 def explained(responses: Array, predictions: Array, sample_weight: Array | None = None) -> float:
     """One minus the mean square of the better half of the residuals over that of the best constant.
 
-    Parameters
-    ----------
-    responses, predictions : ndarray of shape (m,) or (m, p)
-        With p columns the mean over the columns is returned. Samples with a NaN in either do not count.
-    sample_weight : ndarray of shape (m,), optional
-        Weights of the samples; all alike by default.
+    Of p columns, shape (m, p), it is the mean. Samples with a NaN in either do not count.
     """
     columns = zip(responses.reshape(len(responses), -1).T, predictions.reshape(len(responses), -1).T, strict=True)
     weights = np.ones(len(responses)) if sample_weight is None else np.asarray(sample_weight, np.float64)

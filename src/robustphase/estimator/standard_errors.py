@@ -12,6 +12,7 @@ regression (HC2) each squared one is divided by one minus its leverage.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,8 @@ from robustphase.rows.source import Array
 
 #: No sample may count as more than this much of its own prediction.
 HIGHEST_LEVERAGE = 0.5
+#: Of the samples of a block: changes f of the predictions, slopes ψ'(r) and scores ψ(r).
+Judged = tuple[Array, Array, Array]
 
 
 def errors_of_fit(model: Any, source: RowSource, responses: Array) -> Array:
@@ -58,92 +61,63 @@ class FittedModel(NamedTuple):
 
 
 def sandwich(source: RowSource, responses: Array, clean: Array, weights: Array, fitted: FittedModel) -> Array:
-    """Standard errors, shape (n,): two passes and a few matrices of size n × n.
+    """Standard errors, shape (n,), behind real covariates: two passes and a few matrices of size n × n.
 
-    Parameters
-    ----------
-    source : RowSource
-        Real covariates.
-    responses : ndarray of shape (m,)
-        y.
-    clean, weights : ndarray of shape (m,)
-        Probability to be clean and weight in the last least-squares problem, both times the weights of the covariates.
-    fitted : FittedModel
-        The fit.
+    ``clean`` and ``weights`` (m,) are probability to be clean and weight in the last least-squares problem, both times the
+    weights of the covariates.
     """
-    n = source.shape[1]
     unit = _background_unit(responses, weights, fitted)
-    per_row = (responses, clean, weights)
 
-    def bread_kernel(block: Array, y: Array, c: Array, w: Array) -> Parts:
+    def judge(block: Array, y: Array, c: Array, w: Array) -> Judged:
         changes, residuals = _linearised(block, y, fitted, unit)
-        slopes = influence_slopes(residuals, c, w, fitted.noise)
+        return changes, influence_slopes(residuals, c, w, fitted.noise), w * residuals
+
+    return _errors(source, judge, (responses, clean, weights))
+
+
+def weighted_sandwich(source: RowSource, signal: Array, scores: Array, slopes: Array) -> Array:
+    """Standard errors, shape (n,), behind real covariates where the noise depends on the signal: two passes.
+
+    ``scores`` and ``slopes`` (m,) are the derivative of the log-likelihood of each sample by its mean, and minus the next one.
+    """
+    # A background in the unit of the other derivatives keeps the matrices well-conditioned.
+    unit = max(float(np.linalg.norm(signal)), np.finfo(np.float64).tiny)
+
+    def judge(block: Array, slope: Array, score: Array) -> Judged:
+        changes = np.empty((block.shape[0], signal.size + 1))
+        np.multiply(block, 2 * project_block(block, signal)[:, np.newaxis], out=changes[:, :-1])
+        changes[:, -1] = unit
+        return changes, slope, score
+
+    return _errors(source, judge, (slopes, scores))
+
+
+def _errors(source: RowSource, judge: Callable[..., Judged], per_row: tuple[Array, ...]) -> Array:
+    """Roots of the variances of the sandwich but the last, that of the background: two passes."""
+
+    def bread_kernel(block: Array, *known: Array) -> Parts:
+        changes, slopes, _ = judge(block, *known)
         return Parts(sums=(_second_moment(changes, slopes),))
 
     bread = np.linalg.pinv(source.reduce(bread_kernel, per_row).sums[0], hermitian=True)
 
-    def filling_kernel(block: Array, y: Array, c: Array, w: Array) -> Parts:
-        changes, residuals = _linearised(block, y, fitted, unit)
-        slopes = influence_slopes(residuals, c, w, fitted.noise)
+    def filling_kernel(block: Array, *known: Array) -> Parts:
+        changes, slopes, scores = judge(block, *known)
         leverage = np.clip(slopes * np.einsum("ij,ij->i", np.dot(changes, bread), changes), 0.0, HIGHEST_LEVERAGE)
-        return Parts(sums=(_second_moment(changes, (w * residuals) ** 2 / (1 - leverage)),))
+        return Parts(sums=(_second_moment(changes, scores**2 / (1 - leverage)),))
 
     filling = source.reduce(filling_kernel, per_row).sums[0]
-    variances = np.einsum("ij,jk,ki->i", bread, filling, bread)[:n]
-    errors: Array = np.sqrt(np.maximum(variances, 0.0))
-    return errors
-
-
-def weighted_sandwich(source: RowSource, signal: Array, scores: Array, slopes: Array) -> Array:
-    """Standard errors, shape (n,), where the noise depends on the signal: two passes.
-
-    Parameters
-    ----------
-    source : RowSource
-        Real covariates.
-    signal : ndarray of shape (n,)
-        The fit.
-    scores, slopes : ndarray of shape (m,)
-        Derivative of the log-likelihood of each sample by its mean, and minus the next one.
-    """
-    n = signal.size
-    # A background in the unit of the other derivatives keeps the matrices well-conditioned.
-    unit = max(float(np.linalg.norm(signal)), np.finfo(np.float64).tiny)
-
-    def changes_of(block: Array) -> Array:
-        changes = np.empty((block.shape[0], n + 1))
-        np.multiply(block, 2 * project_block(block, signal)[:, np.newaxis], out=changes[:, :-1])
-        changes[:, -1] = unit
-        return changes
-
-    def bread_kernel(block: Array, slope: Array) -> Parts:
-        return Parts(sums=(_second_moment(changes_of(block), slope),))
-
-    bread = np.linalg.pinv(source.reduce(bread_kernel, (slopes,)).sums[0], hermitian=True)
-
-    def filling_kernel(block: Array, slope: Array, score: Array) -> Parts:
-        changes = changes_of(block)
-        leverage = np.clip(slope * np.einsum("ij,ij->i", np.dot(changes, bread), changes), 0.0, HIGHEST_LEVERAGE)
-        return Parts(sums=(_second_moment(changes, score**2 / (1 - leverage)),))
-
-    filling = source.reduce(filling_kernel, (slopes, scores)).sums[0]
-    variances = np.einsum("ij,jk,ki->i", bread, filling, bread)[:n]
+    variances = np.einsum("ij,jk,ki->i", bread, filling, bread)[:-1]
     errors: Array = np.sqrt(np.maximum(variances, 0.0))
     return errors
 
 
 def influence_slopes(residuals: Array, clean: Array, weights: Array, noise: NoiseModel) -> Array:
-    """Derivative of ``ψ(r) = w r`` under a fitted noise model of one signal.
+    """Derivative of ``ψ(r) = w r`` under a fitted noise model of one signal, whose fields are numbers.
 
     The weights are ``w = c v`` with c the probability to be clean and ``1/v = (k² ν + r²/σ²)/(ν + 1)``, where the stretch k
-    depends on the side of r. So ``ψ' = w (1 − [(1 − c) + 2/(ν + 1)] v r²/σ²)``.
-
-    Parameters
-    ----------
-    residuals, clean, weights : ndarray of shape (m,)
-        r, c and w; c and w both times the weights of the covariates.
-    noise : NoiseModel
-        The model, whose fields are numbers.
+    depends on the side of r. So ``ψ' = w (1 − [(1 − c) + 2/(ν + 1)] v r²/σ²)``. All c and w are times the weights of the
+    covariates.
     """
     squares = (residuals / noise.scales) ** 2
     used = weights > 0

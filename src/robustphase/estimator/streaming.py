@@ -40,27 +40,17 @@ class Stream(NamedTuple):
 
 
 class StreamStep(NamedTuple):
-    """Where a batch has moved the stream, and what is said of the batch.
+    """Where a batch has moved the stream, and what is said of the batch."""
 
-    Attributes
-    ----------
-    signal, centre, noise_mean
-        The stream after the batch.
-    weights, covariate_weights : ndarray of shape (m,)
-        Weights of its samples and of its rows.
-    radius : float or None
-        The certificate; None where there is no new one.
-    record : Iteration
-        For the history.
-    """
-
+    #: The stream after the batch.
     signal: Array
     centre: float
     noise_mean: float
+    #: (m,): weights of its samples and of its rows.
     weights: Array
     covariate_weights: Array
-    radius: float | None
-    record: Iteration
+    radius: float | None  # The certificate; None where there is no new one
+    record: Iteration  # For the history
 
 
 def as_at_first(samples: Samples, standard: Standardised) -> Samples:

@@ -10,8 +10,7 @@ All use the public interface only: whatever they do, a user can do.
 """
 
 from robustphase.experiments.attack_report import FoundAttack, RedTeamResult, RedTeamSettings
-from robustphase.experiments.compare import ComparisonInterrupted, compare
-from robustphase.experiments.comparison import Comparison
+from robustphase.experiments.compare import Comparison, ComparisonInterrupted, compare
 from robustphase.experiments.information import indistinguishable_distance, total_variation, unavoidable_error
 from robustphase.experiments.methods import MethodEstimator
 from robustphase.experiments.plan import Plan, PlanWarning, plan

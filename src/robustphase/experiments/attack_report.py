@@ -51,12 +51,7 @@ class Trial(NamedTuple):
 class TrialStore:
     """Trials of the search and of the confirmation, in a file if there is one.
 
-    Parameters
-    ----------
-    path : path, optional
-        A ``.json`` file, continued if there is one with the same settings; without it trials are kept in memory.
-    settings : dict
-        What the search depends on, to be written as JSON.
+    That is a ``.json`` file, continued if there is one with the same settings; without it trials are kept in memory.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, settings: dict[str, Any]) -> None:

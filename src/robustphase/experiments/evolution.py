@@ -21,17 +21,7 @@ DIGITS = 6
 
 
 class EvolutionStrategy:
-    """A search for the largest value in the unit cube.
-
-    Parameters
-    ----------
-    centre : ndarray of shape (d,)
-        Where to begin.
-    width : float
-        Standard deviation of the first cloud.
-    rng : Generator
-        Source of randomness.
-    """
+    """A search for the largest value in the unit cube, from a cloud of this centre (d,) and standard deviation."""
 
     def __init__(self, centre: Points, width: float, rng: np.random.Generator) -> None:
         d = len(centre)

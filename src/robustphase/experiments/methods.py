@@ -30,20 +30,7 @@ def oracle_least_squares(
 ) -> NDArray[Any]:
     """Least squares on clean samples, by Gauss-Newton steps from the truth.
 
-    Parameters
-    ----------
-    A : ndarray of shape (m, n)
-        Covariates of the clean samples, real or complex.
-    y : ndarray of shape (m,)
-        Their responses.
-    truth : ndarray of shape (n,)
-        Where to start.
-    background : float, optional
-        The noise mean, from which a background is fitted as well. Default: none is.
-
-    Returns
-    -------
-    ndarray of shape (n,)
+    With a background, the noise mean, one is fitted as well, from there.
     """
     x, constant = truth, background or 0.0
     with_background = [] if background is None else [np.ones((y.size, 1))]
@@ -150,10 +137,7 @@ def find_estimator(name: str, contamination: float, *, noise_mean_known: bool = 
 def find_methods(methods: str | Iterable[str] | Mapping[str, Method]) -> dict[str, Method | None]:
     """Callables by name, in the order given; the oracle, which needs the world, is None.
 
-    Parameters
-    ----------
-    methods : str, iterable of str, or mapping
-        Names, or names with callables; in a mapping a name that is known may stand with None.
+    In a mapping a name that is known may stand with None.
     """
     if isinstance(methods, Mapping):
         named = {str(name): method if callable(method) else _known(name) for name, method in methods.items()}

@@ -34,16 +34,7 @@ def in_processes(
 ) -> Generator[Result]:
     """``function(task)`` for every task, in their order or as they are finished; close the generator to stop early.
 
-    Parameters
-    ----------
-    function : callable
-        It and the tasks must be picklable, unless one process does it all.
-    tasks : sequence
-        What to do.
-    workers : int
-        Processes; 1 stays in this one.
-    ordered : bool, default=True
-        Whether results come in the order of the tasks.
+    Function and tasks must be picklable, unless one process does it all: one worker is this process.
     """
     processes = min(workers, len(tasks))
     if processes <= 1:
@@ -68,19 +59,9 @@ def in_processes(
 
 
 class Pool:
-    """Applies functions to tasks in several processes, counts their processor time, and says how far it is.
+    """Applies functions to tasks in several processes, counts their ``processor_seconds``, and says how far it is.
 
-    Parameters
-    ----------
-    workers : int, optional
-        Processes. Default: one per processor. 1 stays in this process.
-    progress : callable, optional
-        Called with a sentence now and then.
-
-    Attributes
-    ----------
-    processor_seconds : float
-        Processor time of all tasks so far.
+    There is one process per processor by default; 1 stays in this one. ``progress`` is called with a sentence now and then.
     """
 
     def __init__(self, workers: int | None = None, progress: Callable[[str], None] | None = None) -> None:

@@ -178,16 +178,9 @@ def _truth(text: str) -> bool:
 
 
 class RunStore:
-    """Finished runs in a file.
+    """Finished runs in a ``.csv`` file, created if there is none.
 
-    Parameters
-    ----------
-    path : path
-        The file, with the ending ``.csv``; created if there is none.
-    settings : Settings
-        What all runs share. A file with other settings is refused.
-    version : str
-        Version of the package: runs of different versions are not mixed.
+    A file with other settings, or of another version of the package, is refused: such runs are not mixed.
     """
 
     def __init__(self, path: str | os.PathLike[str], settings: Settings, version: str) -> None:

@@ -51,23 +51,10 @@ BIAS = 0.25
 def least_squares_error(
     n: float, m: float, noise_std: float, *, background: bool = False, erased: float = 0.0
 ) -> float:
-    """Root mean squared error of least squares on clean samples.
+    """Root mean squared error of least squares on clean samples; infinite with fewer samples than unknowns.
 
-    Parameters
-    ----------
-    n, m : float
-        Unknowns and samples.
-    noise_std : float
-        σ/‖x*‖².
-    background : bool
-        Whether a constant is fitted as well; it costs a third of the information along the signal.
-    erased : float
-        Fraction of the samples, those with the largest (a·x*)², that is missing from the m.
-
-    Returns
-    -------
-    float
-        Infinite if there are fewer samples than unknowns.
+    ``noise_std`` is σ/‖x*‖². A background that is fitted as well costs a third of the information along the signal. ``erased``
+    is the fraction of the samples, those with the largest (a·x*)², that is missing from the m.
     """
     along = 1.0 / 8.0 if background else 1.0 / 12.0
     freedom = (n - 1.0) / 4.0 + along
@@ -78,17 +65,8 @@ def least_squares_error(
 def inverse_information(aspect: float, erased: float = 0.0) -> float:
     """Mean inverse of the information of a sample, over the inverse of the mean information of all samples.
 
-    Parameters
-    ----------
-    aspect : float
-        γ = n/m.
-    erased : float
-        Fraction of the samples, those with the largest weights, that is missing.
-
-    Returns
-    -------
-    float
-        The t > 0 with ``1 = t E[w 1(w ≤ q)/(1 + tγw)]``; infinite if γ ≥ 1 − erased.
+    It is the t > 0 with ``1 = t E[w 1(w ≤ q)/(1 + tγw)]`` for the aspect γ = n/m, where a fraction of the samples, those with
+    the largest weights, is ``erased``; infinite if γ ≥ 1 − erased.
     """
     if aspect >= 1.0 - erased:
         return math.inf
@@ -121,21 +99,10 @@ def floor(noise_std: float, contamination: float) -> float:
     """Error that some adversary can force on every method, however many samples there are, under Gaussian noise.
 
     Take signals x ± h/2 of norm one at distance h. The laws P and Q of their samples, given a, are normal with means that
-    differ by ``2(a·x)(a·h)``, so their total variation is ``E erf(c|w|)`` with w a product of two normal variables and
-    ``c = h sqrt(1 − h²/4)/(s√2)``. If it is at most 2ε, rewriting a fraction ε of the samples turns either law into (P + Q)/2.
-    Nobody can then tell the two apart, and for one of them the error is at least h/2. The adversary need not touch a.
-
-    Parameters
-    ----------
-    noise_std : float
-        s = σ/‖x*‖².
-    contamination : float
-        ε.
-
-    Returns
-    -------
-    float
-        h/2 for the largest such h, about 1.97 sε while that is small; at most 1/√2.
+    differ by ``2(a·x)(a·h)``, so their total variation is ``E erf(c|w|)`` with w a product of two normal variables and ``c = h
+    sqrt(1 − h²/4)/(s√2)``, s = σ/‖x*‖². If it is at most 2ε, rewriting a fraction ε of the samples turns either law into (P +
+    Q)/2. Nobody can then tell the two apart, and for one of them the error is at least h/2. The adversary need not touch a. So
+    the error is h/2 for the largest such h, about 1.97 sε while that is small; at most 1/√2.
     """
     if contamination == 0.0 or noise_std == 0.0:
         return 0.0

@@ -136,23 +136,8 @@ def checkpointed(
 class Checkpoint:
     """The passes of one fit in a folder; a :class:`~robustphase.rows.replay.ReplayLog`.
 
-    Parameters
-    ----------
-    folder : path
-        The folder; created if there is none.
-    problem : dict
-        What is being computed, see :func:`problem_of`.
-    interval : float, default=30
-        Seconds between writes.
-    resume : bool, default=True
-        Whether the folder may hold a checkpoint already.
-
-    Attributes
-    ----------
-    folder : Path
-        The folder.
-    resumed : bool
-        Whether the folder held a checkpoint of this problem.
+    The folder is created if there is none; with ``resume`` it may hold a checkpoint of the same problem (see
+    :func:`problem_of`) already, and ``resumed`` says whether it did. There are ``interval`` seconds between writes.
     """
 
     def __init__(

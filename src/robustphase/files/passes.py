@@ -27,37 +27,19 @@ TYPES = {np.dtype(code).str: np.dtype(code) for code in "?" + np.typecodes["AllI
 
 
 class SealedPass(NamedTuple):
-    """A pass as it will be written.
+    """A pass as it will be written."""
 
-    Attributes
-    ----------
-    head : bytes
-        The first line.
-    arrays : list of ndarray
-        Sums, then per-sample values.
-    orders : list of list of int
-        The order of the axes of each in memory.
-    checksum : bytes
-        Over all of it.
-    """
-
-    head: bytes
-    arrays: list[Array]
-    orders: list[list[int]]
-    checksum: bytes
+    head: bytes  # The first line
+    arrays: list[Array]  # Sums, then per-sample values
+    orders: list[list[int]]  # The order of the axes of each in memory
+    checksum: bytes  # Over all of it
 
 
 def seal_pass(number: int, call: str, parts: Parts, link: bytes) -> SealedPass:
     """Make a file of a pass, in memory: its arrays must not change afterwards.
 
-    Parameters
-    ----------
-    number, call : int, str
-        Which pass, and the digest of what it asked for.
-    parts : Parts
-        Its result.
-    link : bytes
-        Key of the checksum: what ties the pass to its run and to the pass before it.
+    ``call`` is the digest of what the pass asked for, ``link`` the key of the checksum: what ties the pass to its run and to
+    the pass before it.
     """
     arrays = [*parts.sums, *parts.rows]
     orders = [_order(array) for array in arrays]

@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robustphase.rows.io.hdf5 import find_dataset, open_hdf5, read_hdf5_array
+from robustphase.rows.io.hdf5 import find_dataset, number_type, open_hdf5, read_hdf5_array, read_matlab_array
 from robustphase.rows.io.hdf5 import name_of as dataset_name
 from robustphase.rows.io.hdf5_probe import NOTES, notes_of
-from robustphase.rows.io.hdf5_stack import number_type, read_matlab_array
 from robustphase.rows.io.limits import DataError, reason, shortened
 from robustphase.rows.io.matlab import read_mat_array
 from robustphase.rows.io.npy import npz_names, read_npy, read_npy_header, read_npz_array, read_npz_header
@@ -55,25 +54,14 @@ def read_values(path: str | os.PathLike[str], count: int, name: str | None = Non
 
 
 class Wanted(NamedTuple):
-    """What responses must fit to.
+    """What responses must fit to."""
 
-    Attributes
-    ----------
-    rows : int
-        Samples of the covariates.
-    transpose : bool
-        Whether the samples are the last axis of the responses.
-    other_end : int
-        Length of the axis of the covariates at the other end, which would be the samples if it was taken the wrong way; 0 if
-        unknown.
-    turned : bool
-        Whether the samples were taken from the last axis of the covariates.
-    """
-
-    rows: int
-    transpose: bool = False
+    rows: int  # Samples of the covariates
+    transpose: bool = False  # Whether the samples are the last axis of the responses
+    #: Length of the axis of the covariates at the other end, which would be the samples if it was taken the wrong way;
+    #: 0 if unknown.
     other_end: int = 0
-    turned: bool = False
+    turned: bool = False  # Whether the samples were taken from the last axis of the covariates
 
 
 def read_responses(
@@ -168,16 +156,8 @@ def _truth_in(notes: dict[str, Any], length: int) -> Array | None:
 def read_array(path: str | os.PathLike[str], name: str, check: Check, *, alone: bool = False) -> Array:
     """A small array of a file, in memory.
 
-    Parameters
-    ----------
-    path : path
-        The file.
-    name : str
-        Name of the array.
-    check : callable
-        ``check(shape, dtype, where)`` refuses what is not wanted, before anything of it is read.
-    alone : bool, default=False
-        Whether a file that holds a single array without a name will do.
+    ``check(shape, dtype, where)`` refuses what is not wanted, before anything of it is read. With ``alone`` a file that holds a
+    single array without a name will do.
     """
     kind = kind_of(path)
     try:

@@ -3,7 +3,7 @@
 ``procedures`` holds the paper's Procedures 1 and 3, both configurations. They need n² samples, or an eigenvector of a
 heavy-tailed covariance; the rest of this room is the start that survives a constant share of contamination with a number of
 samples proportional to n: rows are held against their known distribution (``screening``), directions sought in the second
-moments of rank bins (``block_davidson``, ``rank_spectra``), norms chosen by likelihood (``norm_grid``), and ``start`` puts it
+moments of rank bins (``block_davidson``, ``rank_spectra``), and ``start`` chooses norms by likelihood and puts it
 together.
 """
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, empirical, numeric
+from robustphase.constants import TINY, budget, empirical, numeric
 from robustphase.initialise.screening import largest_energy, screen_directions
 from robustphase.ordering import stable_order
 from robustphase.problem import WeighedDown
@@ -57,13 +57,11 @@ class SearchOptions:
 
 
 SEARCH = SearchOptions()
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 class RankBins(NamedTuple):
-    """Weighted ranks of the responses in [0, 1], the bin of each, and the weight in each bin."""
+    """The bin of each sample, and the weight in each bin."""
 
-    ranks: Array
     bins: Array
     mass: Array
 
@@ -76,7 +74,7 @@ def rank_bins(responses: Array, weights: Array) -> RankBins:
     ranks[order] = cumulated / cumulated[-1]
     # As small integers they are sorted by counting, which every pass does block by block.
     bins = np.clip((ranks * SEARCH.bins - 1e-9).astype(int), 0, SEARCH.bins - 1).astype(np.uint8)
-    return RankBins(ranks, bins, np.maximum(np.bincount(bins, weights, SEARCH.bins), _TINY))
+    return RankBins(bins, np.maximum(np.bincount(bins, weights, SEARCH.bins), TINY))
 
 
 def candidate_directions(
@@ -91,32 +89,10 @@ def candidate_directions(
 ) -> tuple[Array, Array, tuple[WeighedDown, ...]]:
     """Unit vectors, one of which should point along the signal; the weights that were used; and what was weighed down.
 
-    Parameters
-    ----------
-    source : RowSource
-        The covariates.
-    responses : ndarray of shape (m,)
-        ``y``.
-    weights : ndarray of shape (m,)
-        Weights of the covariates.
-    screen : bool
-        Whether rows may be weighed down. That is done only if some direction has more energy than chance allows, which shows
-        here without a pass of its own; the search then begins anew.
-    paired : bool, default=False
-        The rows are real and the signal is complex: complex unit vectors are wanted.
-    normal : bool, default=True
-        Whether the rows are standard normal.
-    seed : int, default=0
-        For the first guesses.
-
-    Returns
-    -------
-    directions : ndarray of shape (n, k)
-        The most promising first.
-    weights : ndarray of shape (m,)
-        The weights given, or better ones.
-    down : tuple of WeighedDown
-        Directions along which these weigh rows down.
+    The directions (n, k) come the most promising first; they are complex if ``paired``, where a complex signal stands behind
+    real rows. With ``screen`` rows may be weighed down. That is done only if some direction has more energy than chance allows,
+    which shows here without a pass of its own; the search then begins anew. ``normal`` says whether the rows are standard
+    normal.
     """
     space, weightings = grow_space(source, responses, weights, seed)
     squares = ScaledRows(source).squared_distances() if screen and not normal else None
@@ -152,7 +128,7 @@ def grow_space(source: RowSource, responses: Array, weights: Array, seed: int) -
     space.grow(np.random.default_rng(seed).standard_normal((n, min(SEARCH.first_vectors, n))))
     for count in range(SEARCH.most_passes):
         found = extreme_ritz_pairs(space, weightings, 1)
-        left = np.linalg.norm(found.residuals, axis=0) / np.maximum(found.strengths, _TINY)
+        left = np.linalg.norm(found.residuals, axis=0) / np.maximum(found.strengths, TINY)
         if count >= SEARCH.fewest_passes and np.median(left) < SEARCH.settled:
             break
         space.grow(found.residuals)
@@ -160,16 +136,10 @@ def grow_space(source: RowSource, responses: Array, weights: Array, seed: int) -
 
 
 class Space:
-    """An orthonormal basis, and its products with the mean second moment of every bin.
+    """An orthonormal basis Q (n, p), and its products with the mean second moment of every bin.
 
-    Attributes
-    ----------
-    basis : ndarray of shape (n, p)
-        The basis.
-    images : ndarray of shape (bins, n, p)
-        ``M_b Q``, with ``M_b`` the weighted mean of ``a aᴴ`` over the samples of bin b.
-    small : ndarray of shape (bins, p, p)
-        ``Qᴴ M_b Q``.
+    ``images`` (bins, n, p) are ``M_b Q``, with ``M_b`` the weighted mean of ``a aᴴ`` over the samples of bin b, and ``small``
+    (bins, p, p) are ``Qᴴ M_b Q``.
     """
 
     def __init__(self, source: RowSource, binned: RankBins, weights: Array) -> None:
@@ -257,7 +227,7 @@ def group_weightings(binned: RankBins) -> Array:
     def average(low: int, high: int) -> Array:
         inside = np.zeros(SEARCH.bins)
         inside[low:high] = shares[low:high]
-        return inside / max(float(inside.sum()), _TINY)
+        return inside / max(float(inside.sum()), TINY)
 
     rows = [average(low, high) - shares for low, high in SEARCH.groups]
     # The top two bins against each other: whoever hides the largest responses leaves the next ones behind.
@@ -299,10 +269,10 @@ def learn_weightings(space: Space, coordinates: Array) -> tuple[Array, Array]:
     for _ in range(SEARCH.learning_steps):
         parts = space.small @ coordinates
         coordinates = np.einsum("bk,bpk->pk", _learned(space, coordinates, parts), parts)
-        coordinates = coordinates / np.maximum(np.linalg.norm(coordinates, axis=0), _TINY)
+        coordinates = coordinates / np.maximum(np.linalg.norm(coordinates, axis=0), TINY)
     learned = _learned(space, coordinates, space.small @ coordinates)
     images = np.einsum("bk,bnk->nk", learned, space.images @ coordinates)
-    images /= np.maximum(np.linalg.norm(images, axis=0), _TINY)
+    images /= np.maximum(np.linalg.norm(images, axis=0), TINY)
     return coordinates, images - space.basis @ (space.basis.conj().T @ images)
 
 
@@ -319,13 +289,13 @@ def paired_directions(space: Space, weightings: Array) -> Array:
     flipped = -values[:, 0] > values[:, -1]
     values = np.where(flipped[:, np.newaxis], -values, values[:, ::-1])[:, : SEARCH.of_pairs]
     vectors = np.where(flipped[:, np.newaxis, np.newaxis], vectors, vectors[:, :, ::-1])[:, :, : SEARCH.of_pairs]
-    lengths = np.sqrt(np.maximum(values, SEARCH.least_part * np.maximum(values[:, :1], _TINY)))
+    lengths = np.sqrt(np.maximum(values, SEARCH.least_part * np.maximum(values[:, :1], TINY)))
     scaled = vectors * lengths[:, np.newaxis, :]
     pairs = [scaled[:, :, i] + 1j * scaled[:, :, j] for i, j in combinations(range(scaled.shape[2]), 2)]
     if not pairs:
         return np.ones((small.shape[1], 1), np.complex128)
     found: Array = np.concatenate(pairs).T
-    found /= np.maximum(np.linalg.norm(found, axis=0), _TINY)
+    found /= np.maximum(np.linalg.norm(found, axis=0), TINY)
     return found
 
 

@@ -13,13 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import erfcinv, ndtr, ndtri
 
-from robustphase.constants import budget, derived
+from robustphase.constants import TINY, budget, derived
 from robustphase.means.directions import real_columns, worst_directions
 from robustphase.problem import Screen, WeighedDown
 from robustphase.rows import RowSource, ScaledRows, project
 from robustphase.rows.source import Array
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -122,7 +120,7 @@ def largest_energy(n: int, weights: Array, squares: Array | None = None) -> floa
     these squared lengths, in directions of no preference, the edge is that of Silverstein's equation: the least of
     ``1/t + mean h/(1 − c h t)`` over ``0 < t < 1/(c max h)``, with squared lengths h over n and c unknowns per row.
     """
-    count = max(float(weights.sum()) ** 2 / max(float(weights @ weights), _TINY), 1.0)
+    count = max(float(weights.sum()) ** 2 / max(float(weights @ weights), TINY), 1.0)
     chance = 1 + SCREENING.beyond * (1 / np.sqrt(count) + 1 / np.sqrt(n)) ** (1 / 3) / (np.sqrt(count) + np.sqrt(n))
     if squares is None:
         return float(chance * (1 + np.sqrt(n / count)) ** 2)

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from robustphase.constants import budget, derived, numeric
+from robustphase.constants import TINY, budget, derived, numeric
 from robustphase.means import mean_of
 from robustphase.problem import assumed_level
 from robustphase.rows import (
@@ -43,8 +43,6 @@ from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array, Parts
 from robustphase.spectra.covariance import Centred, covariance_of, whitener
 from robustphase.validation import Samples
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -70,31 +68,22 @@ STANDARD = StandardOptions()
 
 
 class RowFigures(NamedTuple):
-    """What some rows say of their law, each with the standard error that chance and a share of bad rows may cause.
+    """What some rows say of their law, each with the standard error that chance and a share of bad rows may cause."""
 
-    Attributes
-    ----------
-    scale, scale_error : float
-        Median squared length over n, over what standard normal rows have; one for those.
-    longer, longer_error : float
-        By how many standard deviations of a squared length its deciles and its median are all too large, or, negative, too
-        small; zero where they disagree.
-    shift, shift_error : float
-        Median projection on the mean direction, in units of the root of the scale; zero without a mean.
-    spread, spread_error : float
-        Median of the mean n cos²; one for second moments that are multiples of the identity.
-    tails, tails_error : float
-        Robust standard deviation of the squared lengths over that of standard normal rows; one for those.
-    """
-
+    #: Median squared length over n, over what standard normal rows have; one for those.
     scale: float
     scale_error: float
+    #: By how many standard deviations of a squared length its deciles and its median are all too large, or, negative,
+    #: too small; zero where they disagree.
     longer: float
     longer_error: float
+    #: Median projection on the mean direction, in units of the root of the scale; zero without a mean.
     shift: float
     shift_error: float
+    #: Median of the mean n cos²; one for second moments that are multiples of the identity.
     spread: float
     spread_error: float
+    #: Robust standard deviation of the squared lengths over that of standard normal rows; one for those.
     tails: float
     tails_error: float
 
@@ -117,26 +106,17 @@ class RowFigures(NamedTuple):
     @property
     def normal_lengths(self) -> bool:
         """Whether the lengths vary as those of normal rows do."""
-        return bool(abs(np.log(max(self.tails, _TINY))) <= STANDARD.errors * self.tails_error)
+        return bool(abs(np.log(max(self.tails, TINY))) <= STANDARD.errors * self.tails_error)
 
 
 class Change(NamedTuple):
-    """One change of the rows, ``A W`` for a Hermitian W: a number across a direction, another along it; or a matrix.
+    """One change of the rows, ``A W`` for a Hermitian W: a number across a direction, another along it; or a matrix."""
 
-    Attributes
-    ----------
-    across, along : float
-        The two numbers.
-    unit : ndarray of shape (n,), or (0,) where all directions are alike
-        The direction.
-    matrix : ndarray of shape (n, n), or (0, 0)
-        W as a whole, where that is what it takes.
-    """
-
+    #: The two numbers.
     across: float
     along: float
-    unit: Array
-    matrix: Array
+    unit: Array  # (n,), or (0,): the direction
+    matrix: Array  # (n, n), or (0, 0): W as a whole, where that is what it takes
 
     @property
     def stretch(self) -> float:
@@ -221,21 +201,15 @@ class Standardised(NamedTuple):
 
     def _relative(self, signals: Array, stretches: list[float]) -> Array:
         lengths, taken = (np.linalg.norm(s, axis=0) for s in (signals, self.back(signals)))
-        factors: Array = np.where(taken > 0, np.prod(stretches) * lengths / np.maximum(taken, _TINY), 1.0)
+        factors: Array = np.where(taken > 0, np.prod(stretches) * lengths / np.maximum(taken, TINY), 1.0)
         return factors
 
 
 def standardised(samples: Samples, whiten: bool | str, contamination: float | str) -> Standardised:
     """Samples whose rows have the identity for a second moment.
 
-    Parameters
-    ----------
-    samples : Samples
-        The data.
-    whiten : {"auto", True, False}
-        Look whether it is needed; whiten the whole second moment; or leave the rows as they are.
-    contamination : float or "auto"
-        ε.
+    ``whiten`` is ``"auto"``, look whether it is needed; True, whiten the whole second moment; or False, leave the rows as they
+    are.
     """
     if isinstance(samples.source, OperatorRows) or not whiten:
         return Standardised(samples)
@@ -315,7 +289,7 @@ def row_figures(rows: Array, level: float) -> RowFigures:
     units = rows / np.sqrt(np.maximum(squares, STANDARD.nothing * typical))[:, np.newaxis]
     half = count // 2
     mean = units[:half].mean(axis=0).conj()
-    projections = (rows[half:] @ (mean / max(float(np.linalg.norm(mean)), _TINY))).real / np.sqrt(typical / n)
+    projections = (rows[half:] @ (mean / max(float(np.linalg.norm(mean)), TINY))).real / np.sqrt(typical / n)
     part = 1.0 if not np.iscomplexobj(rows) else float(np.sqrt(0.5))
     cosines = abs2(units @ units.conj().T)
     spreads = n * (cosines.sum(axis=1) - np.diag(cosines)) / max(count - 1, 1)
@@ -340,7 +314,7 @@ def _without_mean(samples: Samples, contamination: float) -> Change | None:
     source, usable = samples.source, ~_rows_dropped(samples)
     mean = mean_of(source, contamination, dropped=~usable).location
     # Rows are the aᴴ: the direction that they have a component along is the conjugate of theirs.
-    unit = mean.conj() / max(float(np.linalg.norm(mean)), _TINY)
+    unit = mean.conj() / max(float(np.linalg.norm(mean)), TINY)
     along = abs2(project(source, unit))[usable]
     squares = ScaledRows(source).squared_distances()[usable]
     typical, others = float(np.median(squares)), max(source.shape[1] - 1, 1)
@@ -384,7 +358,7 @@ def shrunken(moment: Array, count: float) -> Array:
     level = float(np.trace(moment).real) / n
     total = float(np.sum(abs2(moment)))
     chance = (n * level) ** 2 / max(count, 1.0) + total / max(count, 1.0)
-    share = min(1.0, chance / max(total - n * level**2, _TINY))
+    share = min(1.0, chance / max(total - n * level**2, TINY))
     mixed: Array = (1 - share) * moment + share * level * np.eye(n)
     return mixed
 

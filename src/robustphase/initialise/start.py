@@ -1,7 +1,8 @@
 """Where the descent starts: screened covariates, candidate directions, norms by likelihood.
 
 It asks for a number of samples proportional to n, survives a constant share of contamination in covariates and responses, and
-does not care about the noise mean. Three strategies, one for each kind of problem:
+does not care about the noise mean. Directions become signals by the norm (and background) that explains most. Three strategies,
+one for each kind of problem:
 
 - *broad* (:func:`broad_start`): one signal gets up to 16 candidates from a search over groups of rank bins;
 - *shared* (:func:`shared_start`): many signals behind one design get one candidate each, all of them from common passes;
@@ -17,14 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from robustphase.constants import budget
+from robustphase.constants import TINY, budget, derived
 from robustphase.initialise.block_davidson import candidate_directions
-from robustphase.initialise.hidden_directions import hidden_directions
-from robustphase.initialise.norm_grid import profile_full_norms, profile_norms, with_long_norms
 from robustphase.initialise.procedures import Leading, complex_pair, published_start
 from robustphase.initialise.rank_spectra import (
     SPECTRA,
     Directions,
+    hidden_directions,
     leading_directions,
     monotone_weightings,
     operator_directions,
@@ -33,15 +33,96 @@ from robustphase.initialise.rank_spectra import (
 )
 from robustphase.initialise.screening import length_kurtosis, plausible_rows, screen_directions
 from robustphase.initialise.standardise import STANDARD, standardised
+from robustphase.likelihood import compare, residual_scales, score
 from robustphase.likelihood.comparison import comparison_floor
 from robustphase.problem import Candidates, Problem, Screen, assumed_level, build_problem
 from robustphase.rows import OperatorRows, RowSource, ScaledRows, sweep
+from robustphase.rows.passes import abs2, project_rows
 from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
 from robustphase.validation import Samples, check_choice, check_contamination, check_samples, in_ordinary_units
 
+
+@dataclass(frozen=True)
+class NormOptions:
+    """Constants of the search for norms."""
+
+    full: tuple[float, ...] = derived(
+        (0.65, 0.95, 1.4, 2.2, 3.2), "squared norms in units of the interquartile range of the responses"
+    )
+    noiseless: float = derived(1.22, "that range over ‖x‖² for chi-square variables; it is more with noise")
+    shrunken: tuple[float, ...] = derived((0.15, 0.3, 0.45), "norms that part of the responses would suggest")
+    samples: int = budget(3000, "samples that are enough to compare norms")
+    samples_of_many: int = budget(1000, "samples that are enough where steps follow for every signal anyway")
+
+    @property
+    def long(self) -> tuple[float, ...]:
+        """Those of the full norms that are too long for responses without noise."""
+        return tuple(norm for norm in self.full if norm > 1 / self.noiseless)
+
+
+NORMS = NormOptions()
+
+
+def profile_norms(problem: Problem, directions: Array, *, seed: int = 0) -> tuple[Candidates, Candidates]:
+    """The best full norm on a grid for each direction (n, k); and the best norm of all, where that is smaller.
+
+    A direction that is somewhat off explains less than the signal does, and then a shrunken signal explains most; so does one
+    whose largest responses were cut off. But a descent that starts too long finds its length in a few steps, whereas one that
+    starts too short may lose its direction. So the norms that clean data would suggest, and larger ones, come first. If the
+    noise mean is unknown each norm gets its own background, the median residual.
+    """
+    tried = _try_norms(problem, directions, NORMS.shrunken + NORMS.full, NORMS.samples, seed)
+    shrunken = len(NORMS.shrunken)
+    full, _ = _best_of(tried[shrunken:])
+    free, chosen = _best_of(tried)
+    # Where the likelihood chose a full norm there is nothing to add.
+    return full, free.only(np.flatnonzero(chosen < shrunken))
+
+
+def profile_full_norms(problem: Problem, directions: Array, *, seed: int = 0) -> Candidates:
+    """The best full norm on a grid for the direction of each signal, where responses have a column for each."""
+    return _best_of(_try_norms(problem, directions, NORMS.full, NORMS.samples_of_many, seed))[0]
+
+
+def with_long_norms(problem: Problem, directions: Array, *, seed: int = 0) -> Candidates:
+    """Every direction with each of the norms that are rather too long, for one signal.
+
+    Where the likelihood was deceived it chooses norms that are too short.
+    """
+    tried = _try_norms(problem, directions, NORMS.long, NORMS.samples, seed)
+    return Candidates(*(np.concatenate(parts, axis=-1) for parts in zip(*tried, strict=True)))
+
+
+def _try_norms(
+    problem: Problem, directions: Array, squared_norms: tuple[float, ...], samples: int, seed: int
+) -> list[Candidates]:
+    """Every direction with each of the norms, judged on some of the samples: one pass."""
+    usable = np.flatnonzero((problem.weights > 0).any(axis=1))
+    if usable.size > samples:
+        usable = np.random.default_rng(seed).choice(usable, samples, replace=False)
+    squares = abs2(project_rows(problem.source, directions, usable))
+    y, w, f = (values[usable] for values in (problem.responses, problem.weights, problem.density))
+    tried = []
+    for squared_norm in squared_norms:
+        residuals = y - squared_norm * squares
+        background = np.median(residuals, axis=0) if problem.unknown_mean else np.zeros(directions.shape[1])
+        residuals -= background
+        scales = residual_scales(residuals, w > 0, problem.levels)
+        value = score(compare(residuals, f, scales, problem.levels)[1], w)
+        tried.append(Candidates(directions * np.sqrt(squared_norm), background, scales, value))
+    return tried
+
+
+def _best_of(tried: list[Candidates]) -> tuple[Candidates, Array]:
+    """For each direction the candidate with the best score, and its place in the list."""
+    chosen = np.argmax([candidates.scores for candidates in tried], axis=0)
+    columns = np.arange(chosen.size)
+    signals, *others = (np.stack(parts)[chosen, ..., columns] for parts in zip(*tried, strict=True))
+    return Candidates(signals.T, *others), chosen
+
+
 METHODS = ("auto", "mean", "covariance", "spectral")
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -158,19 +239,8 @@ def screened_problem(
 ) -> tuple[Problem, bool]:
     """The standardised problem; and whether rows may still be weighed down along directions.
 
-    Parameters
-    ----------
-    samples : Samples
-        Covariates, and responses of shape (m,) or (m, p).
-    contamination : float or "auto"
-        ε.
-    unknown_mean : bool
-        Fit backgrounds.
-    thorough : bool
-        Look for directions of too much energy at once. The broad start looks at all samples together anyway, and notices such
-        directions without a pass of its own.
-    seed : int, default=0
-        For first guesses.
+    ``thorough`` is to look for directions of too much energy at once. The broad start looks at all samples together anyway, and
+    notices such directions without a pass of its own.
     """
     responses = _columns(samples.responses)
     dropped = _columns(samples.dropped)
@@ -296,7 +366,7 @@ def _power_iteration(
     # A fixed vector without structure: reproducible, and orthogonal to no signal anybody would have.
     vector = np.random.default_rng(0).standard_normal(source.shape[1]).astype(np.result_type(source.dtype, np.float64))
     vector = vector - around @ (around.conj().T @ vector)
-    vector /= max(float(np.linalg.norm(vector)), _TINY)
+    vector /= max(float(np.linalg.norm(vector)), TINY)
     size = 0.0
     for _ in range(max_iter):
         product = sweep(source, vector, lambda s, y: y * s, (responses,)).total

@@ -4,10 +4,10 @@ A clean residual has a heavy-tailed density at a scale of its own; a bad respons
 density of responses, whatever the covariates. So a sample counts for a signal only as far as its response is surprising: values
 that a large part of the data shares (erased responses, all zero) prove nothing, and no sample can count without bound.
 
-``bad_responses`` estimates that density; ``comparison`` scores candidates with one fixed noise law, cheaply; ``noise_model``
-is the law that is fitted along with the signal in the end, as an e-step and an m-step; ``laws`` says what laws of readings have
-in common whose noise depends on the signal, and what is reported of them; ``poisson_law`` and ``variance_law`` are such laws,
-and ``bad_classes`` finds where bad readings lie; ``shared_evidence`` judges groups of samples that are good or bad together.
+``bad_responses`` estimates that density, for all samples or class by class; ``comparison`` scores candidates with one fixed noise
+law, cheaply; ``noise_model`` is the law that is fitted along with the signal in the end, as an e-step and an m-step; ``laws``
+says what laws of readings have in common whose noise depends on the signal, and what is reported of them; ``dependent_noise``
+holds the two such laws; ``shared_evidence`` judges groups of samples that are good or bad together.
 """
 
 from robustphase.likelihood.bad_responses import bad_density, response_density

@@ -1,9 +1,16 @@
 """The density of bad responses: what a response is compared with that no signal explains.
 
-Before anything is known of the bad samples it is the marginal density of all responses. Once a signal has been fitted, the
-doubts about each sample say where bad responses lie, and the density is that of the doubted ones alone. That matters with
-many samples: a density that also follows the clean responses doubts some residuals more than others because of their
-covariates, and the signal is then fitted with a bias which no number of samples removes.
+Before anything is known of the bad samples it is the marginal density of all responses. Once a signal has been fitted, the doubts
+about each sample say where bad responses lie, and the density is that of the doubted ones alone. That matters with many samples:
+a density that also follows the clean responses doubts some residuals more than others because of their covariates, and the signal
+is then fitted with a bias which no number of samples removes.
+
+Bad readings may know the covariates. An adversary rewrites the readings that say most: those of large energies, or those which
+move the signal most in some direction. One share π and one law f for all samples then understate what is bad where it matters,
+and the fit follows. So samples are put into classes by an order that the fit itself gives (their energies; later their grip on a
+doubtful direction), and every class has a share of its own, π times how *prone* to be bad its readings are, and a law f of its
+own: that of the doubted readings of the class, mixed with a few readings of the marginal law. Where bad readings do not know the
+covariates all classes agree, and one class for all learns most (:mod:`robustphase.recover.law.bad_counts` chooses).
 """
 
 from __future__ import annotations
@@ -14,11 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robustphase.constants import budget, derived, empirical
+from robustphase.constants import TINY, budget, derived, empirical
 from robustphase.ordering import stable_order
 
 Array = NDArray[Any]
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -92,17 +98,10 @@ def doubted_density(responses: Array, doubts: Array) -> tuple[Array, Array]:
 
 
 class DensityCurves(NamedTuple):
-    """Two densities of responses at some of them, from which they are interpolated at others.
+    """Two densities of responses at some of them, from which they are interpolated at others."""
 
-    Attributes
-    ----------
-    responses : ndarray of shape (r,)
-        Increasing responses.
-    everything, doubted : ndarray of shape (r,)
-        The density of all responses there, and of those that contradict the signal.
-    """
-
-    responses: Array
+    responses: Array  # (r,): increasing responses
+    #: (r,): the density of all responses there, and of those that contradict the signal.
     everything: Array
     doubted: Array
 
@@ -137,7 +136,7 @@ def _column_density(responses: Array, mass: Array) -> Array:
     reach = _reach(m)
     low, high = np.maximum(np.arange(m) - reach, 0), np.minimum(np.arange(m) + reach, m - 1)
     density = np.empty(m)
-    total = max(float(cumulated[-1]), _TINY)
+    total = max(float(cumulated[-1]), TINY)
     # Ties (erased responses) have zero width; a neighbourhood gets no narrower than its share of the unit.
     density[order] = (cumulated[high] - cumulated[low]) / (
         total * np.maximum(ordered[high] - ordered[low], DENSITY.neighbours)
@@ -148,16 +147,8 @@ def _column_density(responses: Array, mass: Array) -> Array:
 def marginal_law(responses: Array, mass: Array, *, counts: bool) -> Array:
     """Law of all readings with the given mass, smoothed over neighbours, at every reading, shape (m, k).
 
-    Ties are one value: a count that many readings share has their share as its probability, whatever the neighbours hold.
-
-    Parameters
-    ----------
-    responses : ndarray of shape (m, k)
-        Readings.
-    mass : ndarray of shape (m, 1) or (m, k)
-        How much each counts.
-    counts : bool
-        Probabilities of whole numbers, instead of a density.
+    It is the probability of whole numbers if these are ``counts``, and a density otherwise. Ties are one value: a count that
+    many readings share has their share as its probability, whatever the neighbours hold.
     """
     law = np.empty(responses.shape)
     masses = np.broadcast_to(mass, responses.shape)
@@ -176,7 +167,7 @@ def censored_law(law: Array, responses: Array, mass: Array, censored: Array) -> 
             continue
         y, w = np.broadcast_to(responses, whole.shape)[:, column], masses[:, column]
         order = np.argsort(y)
-        above = np.concatenate((np.cumsum(w[order][::-1])[::-1], [0.0])) / max(float(w.sum()), _TINY)
+        above = np.concatenate((np.cumsum(w[order][::-1])[::-1], [0.0])) / max(float(w.sum()), TINY)
         whole[at, column] = above[np.searchsorted(y[order], y[at])]
     return whole
 
@@ -185,7 +176,7 @@ def _smoothed(responses: Array, mass: Array, counts: bool) -> Array:
     values, places = np.unique(responses, return_inverse=True)
     own = np.bincount(places, mass, values.size)
     before = np.concatenate(([0.0], np.cumsum(own)))
-    total = max(float(before[-1]), _TINY)
+    total = max(float(before[-1]), TINY)
     reach = max(DENSITY.neighbours * total, total * DENSITY.fewest / responses.size)
     # A value that holds enough by itself needs no neighbours.
     lonely = (own < reach) * reach
@@ -201,3 +192,63 @@ def _smoothed(responses: Array, mass: Array, counts: bool) -> Array:
         widths = np.maximum(widths, DENSITY.neighbours * spread)
     law: Array = held / (total * widths)
     return law[places]
+
+
+@dataclass(frozen=True)
+class ClassOptions:
+    """Constants of the classes."""
+
+    readings: int = derived(100, "readings of a class, at least: a share of a tenth is then known to a third of itself")
+    most: int = derived(10, "classes: with more, readings of one class differ by less than their noise")
+    joined: int = derived(2, "classes of shares for one class of laws, which has more to learn")
+    known: float = derived(
+        5.0, "readings of the marginal law in the law of a class: as many as make a local density more than chance"
+    )
+
+
+CLASSES = ClassOptions()
+
+
+class BadClasses(NamedTuple):
+    """Law f of bad readings and how prone readings are to be bad, on average one; both of shape (m, k)."""
+
+    law: Array
+    prone: Array
+
+
+def classes_of(order: Array, weights: Array) -> Array:
+    """Class of every sample, whole numbers of shape (m,); equally many usable samples in each, the largest first.
+
+    Samples of weight zero cannot be used; they belong to the last class and do not count.
+    """
+    usable = np.flatnonzero(weights > 0)
+    count = int(np.clip(usable.size // CLASSES.readings, 1, CLASSES.most))
+    classes = np.full(order.size, count - 1)
+    ranked = usable[np.argsort(-order[usable], kind="stable")]
+    classes[ranked] = np.arange(ranked.size) * count // max(ranked.size, 1)
+    return classes
+
+
+def bad_classes(responses: Array, marginal: Array, doubts: Array, weights: Array, orders: Array | None) -> BadClasses:
+    """Shares and laws of bad counts, class by class, where each is bad with the probability ``doubts`` (m, k).
+
+    ``marginal`` is the law of all counts, ``weights`` are those of the covariates. Samples are put in order by ``orders`` (m,
+    k); without it they are all of one class.
+    """
+    shape = doubts.shape
+    law, prone = np.array(np.broadcast_to(marginal, shape)), np.ones(shape)
+    read, weights = np.broadcast_to(responses, shape), np.broadcast_to(weights, shape)
+    for column in range(shape[1]):
+        w = weights[:, column]
+        d = doubts[:, column] * w
+        share = d.sum() / max(float(w.sum()), TINY)
+        shares = np.zeros(w.size, int) if orders is None else classes_of(orders[:, column], w)
+        found = np.bincount(shares, d) / np.maximum(np.bincount(shares, w), TINY)
+        prone[:, column] = (found / max(share, TINY))[shares]
+        laws = shares // CLASSES.joined
+        for one in range(laws.max() + 1):
+            at = laws == one
+            total = float(d[at].sum())
+            seen = marginal_law(read[at, column][:, np.newaxis], d[at][:, np.newaxis], counts=True)[:, 0]
+            law[at, column] = (total * seen + CLASSES.known * law[at, column]) / (total + CLASSES.known)
+    return BadClasses(law, prone)

@@ -1,8 +1,7 @@
 """Laws of readings whose noise depends on the signal, each beside a share of bad readings.
 
 A reading y of a sample with the mean μ = |aᴴx|² + b + B (b unknown, B known) is clean with probability 1 − π and then follows a
-law: that of counts (:mod:`robustphase.likelihood.poisson_law`), or one with a variance curve
-(:mod:`robustphase.likelihood.variance_law`).
+law: that of counts, or one with a variance curve (:mod:`robustphase.likelihood.dependent_noise`).
 
 A censored reading (a saturated camera) says "at least y": its likelihood is the probability of that, and its residual what the
 expected reading lies above the mean. A bad reading follows a law f that does not know the covariates; at a censored reading f is
@@ -20,11 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robustphase.constants import budget, derived, numeric
+from robustphase.constants import TINY, budget, derived, numeric
 from robustphase.likelihood.noise_model import NOISE, NoiseModel, law_mean, law_variance
 
 Array = NDArray[Any]
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -43,30 +41,17 @@ LAWS = LawOptions()
 
 
 class Readings(NamedTuple):
-    """What was read.
+    """What was read."""
 
-    Attributes
-    ----------
-    responses : ndarray of shape (m, 1) or (m, k)
-        y, in the units in which it was read.
-    weights : ndarray of shape (m, 1) or (m, k)
-        Weights of the covariates; zero for samples that cannot be used.
-    censored : ndarray of bool, shape (m, 1) or (m, k), optional
-        Readings that say "at least that".
-    offsets : ndarray of shape (m, 1)
-        Known background B.
-    bad : ndarray of shape (m, 1) or (m, k)
-        Law f of bad readings: density (probability, for counts); the probability of at least y where censored.
-    prone : ndarray of shape (m, 1) or (m, k), optional
-        Share of bad readings among those like this one, over that of all (:mod:`robustphase.likelihood.bad_classes`); one, if
-        none is given.
-    """
-
-    responses: Array
-    weights: Array
-    censored: Array | None
-    offsets: Array
+    responses: Array  # (m, 1) or (m, k): y, in the units in which it was read
+    weights: Array  # (m, 1) or (m, k): weights of the covariates; zero for samples that cannot be used
+    censored: Array | None  # bool (m, 1) or (m, k): readings that say "at least that"
+    offsets: Array  # (m, 1): known background B
+    #: (m, 1) or (m, k): law f of bad readings: density (probability, for counts); the probability of at least y where
+    #: censored.
     bad: Array
+    #: (m, 1) or (m, k): share of bad readings among those like this one, over that of all
+    #: (:mod:`robustphase.likelihood.bad_responses`); one, if none is given.
     prone: Array | None = None
 
     def only(self, columns: Array) -> Readings:
@@ -93,22 +78,14 @@ class Readings(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What a law says of readings.
+    """What a law says of readings."""
 
-    Attributes
-    ----------
-    clean : ndarray of shape (m, k)
-        Probability to be clean.
-    weights, residuals : ndarray of shape (m, k)
-        The least-squares problem with the same gradient: weights (times those of the covariates) and working residuals.
-    log_likelihood : ndarray of shape (k,)
-        Sum of ``w log[(1 − π) p + π f]``.
-    """
-
-    clean: Array
+    clean: Array  # (m, k): probability to be clean
+    #: (m, k): the least-squares problem with the same gradient: weights (times those of the covariates) and working
+    #: residuals.
     weights: Array
     residuals: Array
-    log_likelihood: Array
+    log_likelihood: Array  # (k,): sum of ``w log[(1 − π) p + π f]``
 
 
 class CurvedNoise(NamedTuple):
@@ -186,7 +163,7 @@ def mixture(logs: Array, mixing: Array, readings: Readings) -> tuple[Array, Arra
         mixing = np.minimum(mixing * readings.prone, LAWS.surest)
     with np.errstate(divide="ignore"):
         likely = logs + np.log1p(-mixing)
-        unlikely = np.log(np.maximum(readings.bad, _TINY)) + np.log(mixing)
+        unlikely = np.log(np.maximum(readings.bad, TINY)) + np.log(mixing)
     both = np.logaddexp(likely, unlikely)
     clean: Array = np.exp(likely - both)
     return clean, (readings.weights * both).sum(axis=0)
@@ -194,7 +171,7 @@ def mixture(logs: Array, mixing: Array, readings: Readings) -> tuple[Array, Arra
 
 def mixture_slopes(judged: Judged) -> Array:
     """``w − (w r)² (1 − c)/c``: weights, less what a sample loses because it becomes more doubtful."""
-    doubts = (1 - judged.clean) / np.maximum(judged.clean, _TINY)
+    doubts = (1 - judged.clean) / np.maximum(judged.clean, TINY)
     with np.errstate(over="ignore"):
         slopes: Array = judged.weights - np.where(
             judged.clean > 0, doubts * (judged.weights * judged.residuals) ** 2, 0.0
@@ -204,7 +181,7 @@ def mixture_slopes(judged: Judged) -> Array:
 
 def renewed_mixing(clean: Array, weights: Array, most: Array) -> Array:
     """Share of readings that are doubted, within its bounds."""
-    mass = np.maximum(np.broadcast_to(weights, clean.shape).sum(axis=0), _TINY)
+    mass = np.maximum(np.broadcast_to(weights, clean.shape).sum(axis=0), TINY)
     return share_within(1 - (clean * weights).sum(axis=0) / mass, most)
 
 

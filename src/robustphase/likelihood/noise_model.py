@@ -25,10 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, polygamma
 
-from robustphase.constants import budget, empirical, numeric
+from robustphase.constants import TINY, budget, empirical, numeric
 
 Array = NDArray[Any]
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -122,49 +121,30 @@ class NoiseModel(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """Sums over the samples from which a model is renewed; each of shape (k,), weighted by the covariates.
+    """Sums over the samples from which a model is renewed; each of shape (k,), weighted by the covariates."""
 
-    Attributes
-    ----------
-    mass, clean : ndarray
-        Of the weights, and of the weights times the probability to be clean.
-    below, above : ndarray
-        Of r² of clean samples, weighted by iterated least squares, below and above zero; with each half of the ``v`` of all.
-    leverage : ndarray
-        Of ``v/(σ₋σ₊)`` of clean samples, weighted by iterated least squares.
-    logarithms, ratios : ndarray
-        Of ``log(1 + q/ν)`` and ``q/(ν + q)`` of clean samples.
-    log_likelihood : ndarray
-        Of ``log[(1 − π) p(r) + π f]``.
-    """
-
+    #: Of the weights, and of the weights times the probability to be clean.
     mass: Array
     clean: Array
+    #: Of r² of clean samples, weighted by iterated least squares, below and above zero; with each half of the ``v`` of
+    #: all.
     below: Array
     above: Array
-    leverage: Array
+    leverage: Array  # Of ``v/(σ₋σ₊)`` of clean samples, weighted by iterated least squares
+    #: Of ``log(1 + q/ν)`` and ``q/(ν + q)`` of clean samples.
     logarithms: Array
     ratios: Array
-    log_likelihood: Array
+    log_likelihood: Array  # Of ``log[(1 − π) p(r) + π f]``
 
 
 class Expectation(NamedTuple):
-    """What a model says of residuals.
+    """What a model says of residuals."""
 
-    Attributes
-    ----------
-    clean, weights : ndarray of shape (m, k)
-        Probability to be clean, and weight of r² in iterated least squares, in units of 1/σ₋².
-    spread_weights : ndarray of shape (m, k)
-        Weight of v, in the same units.
-    statistics : Statistics
-        For the m-step.
-    """
-
+    #: (m, k): probability to be clean, and weight of r² in iterated least squares, in units of 1/σ₋².
     clean: Array
     weights: Array
-    spread_weights: Array
-    statistics: Statistics
+    spread_weights: Array  # (m, k): weight of v, in the same units
+    statistics: Statistics  # For the m-step
 
 
 def initial_model(scales: Array, mixing: Array) -> NoiseModel:
@@ -206,19 +186,13 @@ def e_step(residuals: Array, spreads: Array, density: Array, weights: Array, mod
 
 
 class Prepared(NamedTuple):
-    """What an e-step has to know of k models, computed once for all blocks of a pass.
+    """What an e-step has to know of k models, computed once for all blocks of a pass."""
 
-    Attributes
-    ----------
-    scales, variances : ndarray of shape (k,)
-        σ₋ and ``σ₋σ₊``.
-    tails, factors, exponents, log_peaks, mixing, stretches, skews : ndarray of shape (k,)
-        1/ν, ``1 + 1/ν``, ``−(ν + 1)/2``, the logarithm of ``(1 − π) p(0)``, π, ``(σ₋/σ₊)²`` and ``σ₊/σ₋``, all of the precision
-        of the e-step.
-    """
-
+    #: (k,): σ₋ and ``σ₋σ₊``.
     scales: Array
     variances: Array
+    #: (k,): 1/ν, ``1 + 1/ν``, ``−(ν + 1)/2``, the logarithm of ``(1 − π) p(0)``, π, ``(σ₋/σ₊)²`` and ``σ₊/σ₋``, all of
+    #: the precision of the e-step.
     tails: Array
     factors: Array
     exponents: Array
@@ -334,8 +308,8 @@ def m_step(model: NoiseModel, statistics: Statistics, most: Array) -> NoiseModel
     most : ndarray of shape (1,) or (k,)
         Largest share of bad samples.
     """
-    clean = np.maximum(statistics.clean, _TINY)
-    below, above = np.maximum(statistics.below, _TINY), np.maximum(statistics.above, _TINY)
+    clean = np.maximum(statistics.clean, TINY)
+    below, above = np.maximum(statistics.below, TINY), np.maximum(statistics.above, TINY)
     limit = np.log(NOISE.most_skew)
     log_skews = np.clip((np.log(above) - np.log(below)) / 3, -limit, limit)
     # With a skew held at its bound, the scale is still the best for it.
@@ -392,7 +366,7 @@ def _log_peak(model: NoiseModel) -> Array:
 
 def _scored_tails(model: NoiseModel, statistics: Statistics) -> Array:
     """Fisher's scoring for η = 1/ν, where the information stays finite as the tails become normal."""
-    clean = np.maximum(statistics.clean, _TINY)
+    clean = np.maximum(statistics.clean, TINY)
     nu = model.degrees
     score = 0.5 * (digamma((nu + 1) / 2) - digamma(nu / 2) - 1 / nu)
     score += 0.5 * ((nu + 1) / nu * statistics.ratios - statistics.logarithms) / clean

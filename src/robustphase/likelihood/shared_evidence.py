@@ -31,11 +31,10 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.special import expit
 
-from robustphase.constants import budget, derived, numeric
+from robustphase.constants import TINY, budget, derived, numeric
 from robustphase.likelihood.noise_model import NOISE, NoiseModel
 
 Array = NDArray[Any]
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -214,18 +213,18 @@ def group_evidence(likelihoods: Array, sizes: Array, codes: Array, count: int, m
     )
     gain -= _best_mixture(relative[informed], 0.0, learned=False, unit=0.0)[1]
     good, bad = fit.kinds()
-    log_odds = np.log(np.maximum(relative @ bad, _TINY)) - np.log(np.maximum(relative @ good, _TINY))
+    log_odds = np.log(np.maximum(relative @ bad, TINY)) - np.log(np.maximum(relative @ good, TINY))
     log_widths = SHARED.fine_widths
     by_width = relative[:, : log_widths.size]
     found = gain >= 0
-    prior = np.log(max(fit.share, _TINY)) - np.log1p(-fit.share)
+    prior = np.log(max(fit.share, TINY)) - np.log1p(-fit.share)
     weights = expit(-log_odds - prior)
     if not found:
         weights = 1 - (1 - weights) * max(float(expit(gain)), SHARED.conceivable)
     return GroupEvidence(
         np.where(informed, weights, 1.0),
         np.where(informed, log_odds, 0.0),
-        np.exp(by_width @ log_widths / np.maximum(by_width.sum(axis=1), _TINY)),
+        np.exp(by_width @ log_widths / np.maximum(by_width.sum(axis=1), TINY)),
         relative[:, -len(SHARED.shares) :].sum(axis=1) / relative.sum(axis=1),
         responses,
         found,
@@ -289,7 +288,7 @@ class _Mixture(NamedTuple):
         """One round of expectation maximisation; and the log-likelihood before it."""
         good, bad = self.kinds()
         good, bad = (1 - self.share) * good, self.share * bad
-        either = np.maximum(relative @ (good + bad), _TINY)
+        either = np.maximum(relative @ (good + bad), TINY)
         # Expected number of groups of each kind, good and bad.
         log_widths, seen = SHARED.fine_widths, (1 / either) @ relative
         good, bad = good * seen, bad * seen
@@ -318,7 +317,7 @@ def _normal(log_widths: Array, centre: float, spread: float) -> Array:
 def _moments(counts: Array) -> tuple[float, float]:
     """Mean and standard deviation of log widths that were counted."""
     log_widths = SHARED.fine_widths
-    mass = max(float(counts.sum()), _TINY)
+    mass = max(float(counts.sum()), TINY)
     centre = float(counts @ log_widths) / mass
     return centre, float(np.sqrt(counts @ (log_widths - centre) ** 2 / mass))
 
@@ -327,7 +326,7 @@ def _errors(relative: Array) -> Array:
     """Standard deviations of the log widths of groups by their own samples alone, shape (G,)."""
     log_widths = SHARED.fine_widths
     by_width = relative[:, : log_widths.size]
-    by_width = by_width / np.maximum(by_width.sum(axis=1, keepdims=True), _TINY)
+    by_width = by_width / np.maximum(by_width.sum(axis=1, keepdims=True), TINY)
     centres = by_width @ log_widths
     errors: Array = np.sqrt(np.maximum(by_width @ log_widths**2 - centres**2, 0.0))
     return errors
@@ -337,17 +336,8 @@ def _best_mixture(relative: Array, most: float, *, learned: bool, unit: float) -
     """The mixture of good and bad groups with the largest likelihood, and its logarithm, less what its parameters cost.
 
     Wide groups are bad, or good ones of a large spread, and either explanation holds on to itself; so both are tried.
-
-    Parameters
-    ----------
-    relative : ndarray of shape (G, kinds)
-        Likelihoods, over the largest of each group.
-    most : float
-        Largest share of bad groups.
-    learned : bool
-        Whether bad groups are alike.
-    unit : float
-        What a parameter of the bad groups costs.
+    Likelihoods (G, kinds) are over the largest of each group. ``learned`` says whether bad groups are alike, ``unit`` what a
+    parameter costs.
     """
     widths = SHARED.fine_widths[np.argmax(relative[:, : SHARED.fine_widths.size], axis=1)]
     low, centre, high = np.quantile(widths, (0.25, 0.5, 0.75))

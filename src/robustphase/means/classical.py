@@ -24,8 +24,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
+from robustphase.constants import TINY
 from robustphase.means.excess import NORMAL_IQR
-from robustphase.means.geometric_median import PRECISE, TINY, WeiszfeldOptions, geometric_median
+from robustphase.means.geometric_median import PRECISE, WeiszfeldOptions, geometric_median
 from robustphase.means.result import MeanResult, result_without_certificate, usable_points
 from robustphase.rows import ScaledRows
 from robustphase.rows.source import Array
@@ -193,23 +194,7 @@ def gudermannian(u: Array) -> Array:
 class Buckets:
     """Points dealt at random into buckets of nearly equal size; the bucket means as a cloud that is never made.
 
-    Parameters
-    ----------
-    view : ScaledRows
-        The points.
-    keep : ndarray of bool, shape (N,)
-        Points to deal out.
-    count : int
-        Number of buckets.
-    random_state : int, RandomState or None
-        Seed.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Number of buckets and the dimension.
-    labels : ndarray of int, shape (N,)
-        Bucket of every point, −1 for those not kept.
+    ``labels`` (N,) are the buckets of the points, −1 for those not kept; ``shape`` is the number of buckets and the dimension.
     """
 
     def __init__(self, view: ScaledRows, keep: Array, count: int, random_state: Any) -> None:

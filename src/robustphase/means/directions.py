@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.means.geometric_median import ROUGH, TINY, typical_distance
+from robustphase.constants import TINY
+from robustphase.means.geometric_median import ROUGH, typical_distance
 from robustphase.rows import ScaledRows
 from robustphase.rows.source import Array
 
@@ -36,21 +37,11 @@ OPTIONS = DirectionOptions()
 
 
 class Directions(NamedTuple):
-    """Leading Ritz pairs of a covariance.
+    """Leading Ritz pairs of a covariance."""
 
-    Attributes
-    ----------
-    variances : ndarray of shape (k,)
-        Variances along the directions, largest first.
-    vectors : ndarray of shape (n, k)
-        Orthonormal directions.
-    projections : ndarray of shape (N, k)
-        Centred inner products ``(p_j − μ)ᴴ v`` of all points, also of those with weight zero.
-    """
-
-    variances: Array
-    vectors: Array
-    projections: Array
+    variances: Array  # (k,): variances along the directions, largest first
+    vectors: Array  # (n, k): orthonormal directions
+    projections: Array  # (N, k): centred inner products ``(p_j − μ)ᴴ v`` of all points, also of those with weight zero
 
 
 class RitzPairs(NamedTuple):
@@ -64,15 +55,8 @@ class RitzPairs(NamedTuple):
 class KrylovSpace:
     """The space that block Lanczos grows: one orthonormal block, and its product with the covariance, at a time.
 
-    Parameters
-    ----------
-    start : ndarray of shape (n, k)
-        First block; good guesses make the Ritz pairs converge sooner.
-
-    Attributes
-    ----------
-    block : ndarray of shape (n, b)
-        What the covariance is to be applied to next; without columns when the space is invariant.
+    ``block`` (n, b) is what the covariance is to be applied to next; it has no columns when the space is invariant. With good
+    guesses in the first block the Ritz pairs converge sooner.
     """
 
     def __init__(self, start: Array) -> None:
@@ -104,20 +88,9 @@ class KrylovSpace:
 
 
 def worst_directions(view: ScaledRows, weights: Array, mean: Array, start: Array, depth: int) -> Directions:
-    """Top eigenpairs of ``Σ w (p − μ)(p − μ)ᴴ``, as many as ``start`` has columns.
+    """Top eigenpairs of ``Σ w (p − μ)(p − μ)ᴴ``, as many as ``start`` (n, k) has columns: so many passes as ``depth``.
 
-    Parameters
-    ----------
-    view : ScaledRows
-        The points.
-    weights : ndarray of shape (N,)
-        Their weights.
-    mean : ndarray of shape (n,)
-        Their weighted mean.
-    start : ndarray of shape (n, k)
-        First block; good guesses make it converge sooner.
-    depth : int
-        Number of passes, and of blocks in the Krylov basis.
+    That is also the number of blocks in the Krylov basis. Good guesses in the first one make it converge sooner.
     """
     space, projections = KrylovSpace(start), []
     for _ in range(depth):

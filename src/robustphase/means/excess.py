@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robustphase.constants import TINY
 from robustphase.means.directions import real_columns
-from robustphase.means.geometric_median import TINY
 from robustphase.rows import ScaledRows
 from robustphase.rows.source import Array
 
@@ -45,24 +45,12 @@ OPTIONS = ExcessOptions()
 
 
 class Limits(NamedTuple):
-    """When points are taken, and how many.
+    """When points are taken, and how many."""
 
-    Attributes
-    ----------
-    slack : float
-        Excess that is no evidence.
-    budget : float
-        Share of the points that may be taken.
-    blatant : float
-        Excess beyond which the budget is no limit.
-    copies : float
-        How often each point is there, on average.
-    """
-
-    slack: float
-    budget: float
-    blatant: float
-    copies: float
+    slack: float  # Excess that is no evidence
+    budget: float  # Share of the points that may be taken
+    blatant: float  # Excess beyond which the budget is no limit
+    copies: float  # How often each point is there, on average
 
 
 class Excess(NamedTuple):

@@ -42,21 +42,12 @@ from robustphase.rows.source import Array
 
 @dataclass(frozen=True)
 class FilterOptions:
-    """What the filter is asked for, and the passes it may use.
+    """What the filter is asked for, and the passes it may use."""
 
-    Attributes
-    ----------
-    strict : bool
-        Never take more than the stated contamination, however blatant the excess.
-    for_mean : bool
-        Leave balanced far ends alone, since they do not move a mean; a covariance asks for their removal.
-    centred : bool
-        The mean is known to be zero.
-    """
-
-    strict: bool = False
+    strict: bool = False  # Never take more than the stated contamination, however blatant the excess
+    #: Leave balanced far ends alone, since they do not move a mean; a covariance asks for their removal.
     for_mean: bool = True
-    centred: bool = False
+    centred: bool = False  # The mean is known to be zero
     max_rounds: int = 20  # budget: most data need two to four
     cold_depth: int = 5  # budget: passes that look for the worst directions from scratch
     warm_depth: int = 3  # budget: the same when those of the last round are known
@@ -67,30 +58,14 @@ OPTIONS = FilterOptions()
 
 
 class Filtered(NamedTuple):
-    """Points that are left, and what is known of them.
+    """Points that are left, and what is known of them."""
 
-    Attributes
-    ----------
-    keep : ndarray of bool, shape (N,)
-        The points that were not taken.
-    mean : ndarray of shape (n,)
-        Their mean, or zero if that is known to be it.
-    worst : Directions
-        Worst directions of the last round.
-    limits : Limits
-        The limits that were kept to.
-    rounds : int
-        Rounds made.
-    converged : bool
-        Whether every direction looked at varies as clean points would, or only in a balanced way.
-    """
-
-    keep: Array
-    mean: Array
-    worst: Directions
-    limits: Limits
-    rounds: int
-    converged: bool
+    keep: Array  # bool (N,): the points that were not taken
+    mean: Array  # (n,): their mean, or zero if that is known to be it
+    worst: Directions  # Worst directions of the last round
+    limits: Limits  # The limits that were kept to
+    rounds: int  # Rounds made
+    converged: bool  # Whether every direction looked at varies as clean points would, or only in a balanced way
 
 
 def filter_mean(
@@ -150,14 +125,7 @@ def filter_points(
 ) -> Filtered:
     """The rounds of the filter: find the worst directions, take away what causes an excess, until none is left.
 
-    Parameters
-    ----------
-    view, contamination, start
-        See :func:`filter_mean`.
-    keep : ndarray of bool, shape (N,)
-        Points to begin with; not changed.
-    options : FilterOptions
-        What is asked for.
+    It begins with the points ``keep``, bool (N,), which are not changed; for ``start`` see :func:`filter_mean`.
     """
     keep = keep.copy()
     centre, distances = _first_centre(view, keep, start, options)

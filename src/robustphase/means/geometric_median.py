@@ -11,12 +11,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from robustphase.constants import TINY
 from robustphase.means.result import MeanResult, result_without_certificate, usable_points
 from robustphase.rows import ScaledRows
 from robustphase.rows.source import Array
-
-#: Smallest normal number: a divisor that is never zero.
-TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -71,22 +69,10 @@ class GeometricMedian(NamedTuple):
 def geometric_median(
     view: Cloud, *, start: Array | None = None, weights: Array | None = None, options: WeiszfeldOptions = ROUGH
 ) -> GeometricMedian:
-    """Geometric median of the points of a view.
+    """Geometric median of the points of a view, with equal weights unless they are given.
 
-    Parameters
-    ----------
-    view : ScaledRows or other cloud
-        The points.
-    start : ndarray of shape (n,), optional
-        First guess. Default: the (weighted) mean.
-    weights : ndarray of shape (N,), optional
-        Non-negative weights of the points. Default: equal.
-    options : WeiszfeldOptions
-        Stop after so many iterations, or when the centre moves by less than a fraction of the median distance.
-
-    Returns
-    -------
-    GeometricMedian
+    The first guess is ``start`` (n,), by default the (weighted) mean. The options say after how many iterations it stops, or
+    when the centre moves by less than which fraction of the median distance.
     """
     base = np.ones(view.shape[0]) if weights is None else weights
     centre = view.mean(base) if start is None else start

@@ -26,10 +26,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robustphase.constants import budget, derived, empirical, numeric
+from robustphase.constants import TINY, budget, derived, empirical, numeric
 from robustphase.means.excess import OPTIONS as EXCESS
 from robustphase.means.filter import filter_mean
-from robustphase.means.geometric_median import TINY, geometric_median, near
+from robustphase.means.geometric_median import geometric_median, near
 from robustphase.means.result import MeanResult
 from robustphase.rows import MemoryRows, ScaledRows
 from robustphase.rows.source import Array
@@ -59,20 +59,8 @@ def few_and_long(shape: tuple[int, int]) -> bool:
 def filter_by_products(inner: InnerProducts, contamination: float | str, usable: Array) -> MeanResult:
     """What :func:`robustphase.means.filter.filter_mean` finds once groups are gone, from inner products alone.
 
-    Parameters
-    ----------
-    inner : callable
-        Inner products about a point.
-    contamination : float or "auto"
-        Fraction of the points that may be bad, positive.
-    usable : ndarray of bool, shape (N,)
-        Points that may be looked at.
-
-    Returns
-    -------
-    MeanResult
-        Its ``location`` is one of the coordinates and of no use; the mean of the points with its ``weights`` is the estimate.
-        ``directions`` is None.
+    The ``location`` of the result is one of the coordinates and of no use; the mean of the points with its ``weights`` is the
+    estimate. ``directions`` is None.
     """
     gram = products_amid(inner, usable)
     # Absurdly far points would cost the others their digits in the decomposition; the filter would not look at them either.

@@ -61,24 +61,8 @@ def norm_weights(
 ) -> Weighted | None:
     """Weights of the kept points that lower the variance of their mean, or None where that does not pay.
 
-    Parameters
-    ----------
-    view : ScaledRows
-        The points.
-    keep : ndarray of bool, shape (N,)
-        Those that the filter left.
-    mean : ndarray of shape (n,)
-        Their mean.
-    worst : ndarray of shape (N, k)
-        Centred projections of all points on directions in which they vary most, real.
-    contamination : float
-        ε': share of the total weight that may be taken away.
-    copies : float, default=1
-        How often each point is there, on average.
-
-    Returns
-    -------
-    Weighted or None
+    ``worst`` (N, k) are the centred projections of all points on directions in which they vary most, real. ``contamination`` is
+    the share of the total weight that may be taken away, ``copies`` how often each point is there, on average.
     """
     squares = view.squared_distances(mean)[keep]
     unit = float(np.sqrt(squares.mean()))

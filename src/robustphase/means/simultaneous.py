@@ -50,54 +50,22 @@ OPTIONS = ChunkOptions()
 
 @dataclass(frozen=True)
 class ColumnMeans:
-    """Robust means of the clouds of all columns.
+    """Robust means of the clouds of all columns."""
 
-    Attributes
-    ----------
-    matrix : ndarray of shape (n, n)
-        Column i is the robust mean of cloud i.
-    weights : ndarray of shape (count,)
-        Share of the clouds in which a sample (or a pair of samples) was kept.
-    removed : ndarray of shape (n,)
-        Share of its points that each cloud lost.
-    top_variance : ndarray of shape (n,)
-        Certificate of each mean: the variance along the worst direction found.
-    n_iter : int
-        Most rounds that a cloud took.
-    converged : bool
-        Whether every cloud ended without unexplained spread.
-    passes : int
-        Sweeps over ``A``, for all clouds.
-    """
-
-    matrix: Array
-    weights: Array
-    removed: Array
-    top_variance: Array
-    n_iter: int
-    converged: bool
-    passes: int
+    matrix: Array  # (n, n): column i is the robust mean of cloud i
+    weights: Array  # (count,): share of the clouds in which a sample (or a pair of samples) was kept
+    removed: Array  # (n,): share of its points that each cloud lost
+    top_variance: Array  # (n,): certificate of each mean: the variance along the worst direction found
+    n_iter: int  # Most rounds that a cloud took
+    converged: bool  # Whether every cloud ended without unexplained spread
+    passes: int  # Sweeps over ``A``, for all clouds
 
 
 class ColumnClouds:
     """Clouds ``p_ij = f_ij g_j`` for some columns i, where ``f`` comes from column i of the rows and g from the rows.
 
-    Parameters
-    ----------
-    source : RowSource
-        The rows of ``A``.
-    responses : ndarray of shape (m,)
-        ``y``.
-    columns : ndarray of int, shape (k,)
-        Which clouds.
-    paired : bool
-        False: ``f_ij = y_j A_ji`` and ``g_j = a_j``. True: ``f_ij = υ_j (c_j·e_i)`` and ``g_j = b_j`` for the pairs
-        ``(j, j + m // 2)``.
-
-    Attributes
-    ----------
-    count : int
-        Points in each cloud.
+    That is ``f_ij = y_j A_ji`` and ``g_j = a_j``; or, if ``paired``, ``f_ij = υ_j (c_j·e_i)`` and ``g_j = b_j`` for the pairs
+    ``(j, j + m // 2)``. Each cloud has ``count`` points.
     """
 
     def __init__(self, source: RowSource, responses: Array, columns: Array, *, paired: bool) -> None:
@@ -183,7 +151,6 @@ def column_means(
     paired: bool = False,
     delta: float | None = None,
     dropped: Array | None = None,
-    max_rounds: int = FILTER.max_rounds,
 ) -> ColumnMeans:
     """Robust means of the clouds of all columns, filtered simultaneously.
 
@@ -202,8 +169,6 @@ def column_means(
         Confidence parameter: the level used becomes ``contamination + log(1/δ) / count``.
     dropped : ndarray of bool, shape (m,), optional
         Samples known to be unusable.
-    max_rounds : int, default=20
-        Most rounds for each cloud.
 
     Returns
     -------
@@ -219,7 +184,7 @@ def column_means(
     weights, rounds, converged = np.zeros(clouds.count), 0, True
     for chunk in _chunks(n, clouds.count, kind.itemsize):
         here = clouds.only(chunk)
-        done = filter_clouds(here, usable, level, max_rounds)
+        done = filter_clouds(here, usable, level)
         matrix[:, chunk] = here.mean(done.keep.astype(np.float64))
         top_variance[chunk], removed[chunk] = done.top_variance, 1.0 - done.keep.mean(axis=0)
         weights += done.keep.sum(axis=1) / n
@@ -237,7 +202,7 @@ class FilteredClouds:
     converged: bool
 
 
-def filter_clouds(clouds: ColumnClouds, usable: Array, contamination: float | str, max_rounds: int) -> FilteredClouds:
+def filter_clouds(clouds: ColumnClouds, usable: Array, contamination: float | str) -> FilteredClouds:
     """The loop of :func:`robustphase.means.filter.filter_points` for several clouds, each pass serving all of them."""
     k = clouds.columns.size
     # Columns are what the one-dimensional steps work on, so each lies in one piece.
@@ -253,7 +218,7 @@ def filter_clouds(clouds: ColumnClouds, usable: Array, contamination: float | st
 
     top_variance, converged = np.empty(k), np.zeros(k, bool)
     active, rounds = np.arange(k), 0
-    while active.size and rounds < max_rounds:
+    while active.size and rounds < FILTER.max_rounds:
         rounds += 1
         here = clouds.only(active)
         weights = keep[:, active].astype(np.float64)

@@ -6,9 +6,8 @@ and the same mark in all of them.
 """
 
 from robustphase.plot.course import candidates, certificate, groups, history, model_check
-from robustphase.plot.detector import flags, predictions, residuals, weights
+from robustphase.plot.detector import flags, noise, predictions, residuals, variance, weights
 from robustphase.plot.many import distribution, rows
-from robustphase.plot.noise import noise, variance
 from robustphase.plot.signals import signal
 
 __all__ = [

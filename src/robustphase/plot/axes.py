@@ -78,15 +78,7 @@ def chosen_vertices(y: NDArray[np.float64], most: int) -> NDArray[np.intp]:
 
 
 def budgets(counts: list[int], most: int = MOST) -> list[int]:
-    """Shares of ``most`` for several sets of marks: small sets stay whole, the large ones share what is left.
-
-    Parameters
-    ----------
-    counts : list of int
-        Sizes of the sets.
-    most : int
-        Marks in all.
-    """
+    """Shares of ``most`` for several sets of marks: small sets stay whole, the large ones share what is left."""
     shares = [0] * len(counts)
     left, waiting = most, sorted(range(len(counts)), key=lambda i: counts[i])
     for position, i in enumerate(waiting):
@@ -180,14 +172,8 @@ def legend(ax: Axes, **options: Any) -> None:
 def scatter(ax: Axes, groups: Iterable[tuple[str, Array, Array]], *, beyond: str = "") -> None:
     """Points of several kinds, each under the name of its mark; at most 3000, the same ones on every run.
 
-    Parameters
-    ----------
-    ax : Axes
-        Where to draw; the limits of the axes, if they are set, stay.
-    groups : iterable of (name, x, y)
-        Points; those that are not finite, or too large for any axis, are left out.
-    beyond : str
-        What to call points outside the limits of the axes, which are then counted in the legend.
+    Points that are not finite, or too large for any axis, are left out. Limits of the axes, if they are set, stay; points
+    outside are then counted in the legend under the name ``beyond``.
     """
     kept = [(name, np.asarray(x, float), np.asarray(y, float)) for name, x, y in groups]
     finite = [drawable(x) & drawable(y) for _, x, y in kept]

@@ -20,28 +20,15 @@ RESPONSE_POWER = 8
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """What the plots need of the samples of one signal; all of shape (m,).
+    """What the plots need of the samples of one signal; all of shape (m,)."""
 
-    Attributes
-    ----------
-    weights : ndarray
-        0 treated as bad, 1 as clean.
-    responses, predictions : ndarray
-        Measured, without the drift where one was fitted; and expected, NaN or infinite where there is nothing to expect.
-    energies : ndarray
-        ``|aᴴx|²``: predictions without any background.
-    deviations : ndarray
-        Residuals from their centre, in units of the width that the noise has at this prediction.
-    codes : ndarray of int8
-        Positions in `CAUSES`.
-    """
-
-    weights: Array
+    weights: Array  # 0 treated as bad, 1 as clean
+    #: Measured, without the drift where one was fitted; and expected, NaN or infinite where there is nothing to expect.
     responses: Array
     predictions: Array
-    energies: Array
-    deviations: Array
-    codes: Array
+    energies: Array  # ``|aᴴx|²``: predictions without any background
+    deviations: Array  # Residuals from their centre, in units of the width that the noise has at this prediction
+    codes: Array  # int8: positions in `CAUSES`
 
 
 def fitted(fit: Any, name: str) -> Any:
@@ -104,17 +91,7 @@ def cause_codes(weights: Array, covariate_weights: Array, responses: Array, pred
 
 
 def samples_of(fit: Any, A: Any = None, y: Any = None, index: int = 0) -> Samples:
-    """The samples of one signal of a fit.
-
-    Parameters
-    ----------
-    fit : RobustPhaseRetrieval or FitDiagnostics
-        Fitted; diagnostics bring their data along.
-    A, y
-        The data of the fit.
-    index : int
-        Which signal, of several.
-    """
+    """The samples of one signal of a fit and its data, which diagnostics bring along."""
     weights = one_signal(fit, fitted(fit, "weights"), index)
     if A is None or y is None:
         if not hasattr(fit, "responses"):

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, derived, empirical, numeric
+from robustphase.constants import TINY, budget, derived, empirical, numeric
 from robustphase.descend.climb import Free, Stopping
 from robustphase.descend.likelihood_fit import LikelihoodFit, fit_likelihood, judged
 from robustphase.descend.objective import State
@@ -28,7 +28,6 @@ from robustphase.rows import project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 
-_TINY = float(np.finfo(np.float64).tiny)
 #: Variances of the predictions over that of the noise, so small that they change nothing.
 _SMALL = 1e-3
 
@@ -99,20 +98,13 @@ def half_scales(problem: Problem, residuals: Array) -> Array:
 def fit_tightly(problem: Problem, signals: Array, backgrounds: Array, held_back: Array) -> Fitted:
     """The fit to all samples of signals and backgrounds alone, with noise that is held tight.
 
-    Parameters
-    ----------
-    problem : Problem
-        The samples, one column for each fit.
-    signals, backgrounds : ndarray of shape (n, k) and (k,)
-        Where to start.
-    held_back : ndarray of bool, shape (k,)
-        For which of them strong samples lose weight.
+    ``held_back``, bool (k,), says for which of them strong samples lose weight.
     """
     found: Fitted | None = None
     for tol in HELD.tol:
         energy = abs2(project(problem.source, signals))
-        scales = np.maximum(HELD.tight * half_scales(problem, problem.responses - energy - backgrounds), _TINY)
-        factors = np.where(held_back, HELD.strong / np.maximum(_sizes(problem, energy), _TINY), 1.0)
+        scales = np.maximum(HELD.tight * half_scales(problem, problem.responses - energy - backgrounds), TINY)
+        factors = np.where(held_back, HELD.strong / np.maximum(_sizes(problem, energy), TINY), 1.0)
         found = _fit_held(problem, State(signals, backgrounds, *_held(problem, scales)), factors, (tol, HELD.passes))
         signals, backgrounds = found.fit.state.signals, found.fit.state.backgrounds
     assert found is not None
@@ -125,7 +117,7 @@ def fit_bounded(problem: Problem, signals: Array, backgrounds: Array, held_back:
     for tol in HELD.bounded_tol:
         energy = abs2(project(problem.source, signals))
         residuals = problem.responses - energy - backgrounds
-        scales = np.maximum(half_scales(problem, residuals), _TINY)
+        scales = np.maximum(half_scales(problem, residuals), TINY)
         sizes = _sizes(problem, energy)
         factors = pull_factors(residuals / scales, sizes) * np.where(held_back, strength_factors(sizes), 1.0)
         state = State(signals, backgrounds, *_held(problem, scales))
@@ -137,29 +129,21 @@ def fit_bounded(problem: Problem, signals: Array, backgrounds: Array, held_back:
 
 def pull_factors(u: Array, sizes: Array) -> Array:
     """Weights that leave no sample more than a typical pull, from residuals in deviations and projections in mean sizes."""
-    factors: Array = np.minimum(HELD.pull / np.maximum(np.abs(u) * sizes, _TINY), 1.0)
+    factors: Array = np.minimum(HELD.pull / np.maximum(np.abs(u) * sizes, TINY), 1.0)
     return factors
 
 
 def strength_factors(sizes: Array) -> Array:
     """Weights that hold back every other sample, those with a projection beyond the middle of normal ones."""
-    factors: Array = np.minimum(HELD.normal / np.maximum(sizes, _TINY), 1.0)
+    factors: Array = np.minimum(HELD.normal / np.maximum(sizes, TINY), 1.0)
     return factors
 
 
 def bounded_influence(problem: Problem, residuals: Array, scales: Array, sizes: Array) -> Array:
     """What every sample asks of a fit with bounded pulls, shape (m, k), in deviations.
 
-    Parameters
-    ----------
-    problem : Problem
-        The samples.
-    residuals : ndarray of shape (m, k)
-        Residuals around their middles.
-    scales : ndarray of shape (k,)
-        Standard deviations of the noise.
-    sizes : ndarray of shape (m, k)
-        Sizes of the projections over their root mean squares.
+    Residuals are around their middles, scales (k,) standard deviations of the noise, sizes (m, k) those of the projections over
+    their root mean squares.
     """
     noise, spreads = _held(problem, scales)
     held = problem.floored(HELD.floor)
@@ -175,7 +159,7 @@ def held_as_found(problem: Problem, signals: Array, backgrounds: Array) -> Fitte
     They do not count as converged: no fit to all samples has ended there.
     """
     projections = project(problem.source, signals)
-    scales = np.maximum(half_scales(problem, problem.responses - abs2(projections) - backgrounds), _TINY)
+    scales = np.maximum(half_scales(problem, problem.responses - abs2(projections) - backgrounds), TINY)
     held = problem.floored(HELD.floor)
     return Fitted(held, judged(held, State(signals, backgrounds, *_held(problem, scales)), projections))
 
@@ -189,7 +173,7 @@ def _sizes(problem: Problem, energy: Array) -> Array:
     """Sizes of the projections over their root mean squares among the samples that are used."""
     used = problem.weights > 0
     mean = np.where(used, energy, 0.0).sum(axis=0) / np.maximum(used.sum(axis=0), 1)
-    sizes: Array = np.sqrt(energy / np.maximum(mean, _TINY))
+    sizes: Array = np.sqrt(energy / np.maximum(mean, TINY))
     return sizes
 
 

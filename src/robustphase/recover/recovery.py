@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from robustphase.constants import TINY
 from robustphase.descend.likelihood_fit import LikelihoodFit
 from robustphase.likelihood import GroupEvidence, NoiseModel
 from robustphase.likelihood.laws import CurvedNoise
@@ -22,37 +23,17 @@ from robustphase.rows.source import Array
 from robustphase.rows.watching import tell_finished
 from robustphase.validation import Samples
 
-_TINY = float(np.finfo(np.float64).tiny)
-
 
 class Stage(NamedTuple):
-    """One line of the history.
+    """One line of the history."""
 
-    Attributes
-    ----------
-    stage : str
-        What was done.
-    candidates : int
-        How many candidates or signals took part.
-    score : float
-        Best score, mean log-likelihood ratio against no signal.
-    moved : float
-        How far the best candidate moved, relative to its norm.
-    scale : float
-        Scale of its clean residuals, in units of the responses.
-    passes : int
-        Sweeps over the data so far.
-    seconds : float
-        Time so far.
-    """
-
-    stage: str
-    candidates: int
-    score: float
-    moved: float
-    scale: float
-    passes: int
-    seconds: float
+    stage: str  # What was done
+    candidates: int  # How many candidates or signals took part
+    score: float  # Best score, mean log-likelihood ratio against no signal
+    moved: float  # How far the best candidate moved, relative to its norm
+    scale: float  # Scale of its clean residuals, in units of the responses
+    passes: int  # Sweeps over the data so far
+    seconds: float  # Time so far
 
 
 @dataclass(frozen=True)
@@ -147,16 +128,8 @@ _PER_SIGNAL = tuple(
 def said_by(fit: LikelihoodFit, problem: Problem, fitted: Array, weights: Array) -> dict[str, Any]:
     """What a likelihood fit says, in the units of the responses, under the names of a :class:`Recovery`.
 
-    Parameters
-    ----------
-    fit : LikelihoodFit
-        The fit.
-    problem : Problem
-        The samples, with the weights of their covariates.
-    fitted : ndarray of shape (m, k)
-        These, as they were in the fit.
-    weights : ndarray of shape (m, k)
-        Weights of the samples, with the bad ones counted.
+    ``fitted`` (m, k) are the weights of the covariates as they were in the fit, ``weights`` those of the samples, with the bad
+    ones counted.
     """
     units, state = problem.units, fit.state
     return {
@@ -230,7 +203,7 @@ def joined_evidence(one: GroupEvidence | None, other: GroupEvidence | None) -> G
     if one.found != other.found:
         return one if one.found else other
     # Odds of being bad multiply, and the share of bad groups that is in both of them counts once.
-    logits = [np.log(np.maximum(1 - w, _TINY)) - np.log(np.maximum(w, _TINY)) for w in (one.weights, other.weights)]
+    logits = [np.log(np.maximum(1 - w, TINY)) - np.log(np.maximum(w, TINY)) for w in (one.weights, other.weights)]
     prior = float(np.median(logits[0] - one.log_odds))
     weights = 1 / (1 + np.exp(np.clip(logits[0] + logits[1] - prior, -700, 700)))
     sizes = one.sizes + other.sizes

@@ -35,19 +35,12 @@ class Suspects(NamedTuple):
 
 
 class Weighed(NamedTuple):
-    """What is said of samples, each of shape (b, 1) and without the weights of the covariates.
+    """What is said of samples, each of shape (b, 1) and without the weights of the covariates."""
 
-    Attributes
-    ----------
-    counted, clean : ndarray
-        Probabilities to be clean: as bad samples are counted, and as the last step of the fit has them.
-    squares : ndarray
-        Weights of the last least-squares problem.
-    """
-
+    #: Probabilities to be clean: as bad samples are counted, and as the last step of the fit has them.
     counted: Array
     clean: Array
-    squares: Array
+    squares: Array  # Weights of the last least-squares problem
 
 
 class Densities(NamedTuple):
@@ -58,38 +51,18 @@ class Densities(NamedTuple):
 
 
 class SampleRule(NamedTuple):
-    """How to weigh a sample behind standard rows; for one signal.
+    """How to weigh a sample behind standard rows; for one signal."""
 
-    Attributes
-    ----------
-    state : State
-        Signal, background and noise law, for responses over their unit.
-    unit : float
-        Unit of the responses.
-    levels : ndarray of shape (1,)
-        ε as assumed.
-    screen : Screen
-        Which rows are possible.
-    suspects : Suspects
-        Which predictions to give up.
-    curves : DensityCurves
-        Densities of all responses, and of those that contradict the signal.
-    hiding : float
-        How much of the former bad responses that contradict nothing may have: less of it, the more samples there are.
-    counted : NoiseModel
-        The law with which they are counted.
-    paired, normal, kurtosis
-        See :class:`~robustphase.problem.Problem`.
-    """
-
-    state: State
-    unit: float
-    levels: Array
-    screen: Screen
-    suspects: Suspects
-    curves: DensityCurves
+    state: State  # Signal, background and noise law, for responses over their unit
+    unit: float  # Unit of the responses
+    levels: Array  # (1,): ε as assumed
+    screen: Screen  # Which rows are possible
+    suspects: Suspects  # Which predictions to give up
+    curves: DensityCurves  # Densities of all responses, and of those that contradict the signal
+    #: How much of the former bad responses that contradict nothing may have: less of it, the more samples there are.
     hiding: float
-    counted: NoiseModel
+    counted: NoiseModel  # The law with which they are counted
+    #: See :class:`~robustphase.problem.Problem`.
     paired: bool
     normal: bool
     kurtosis: float
@@ -136,16 +109,8 @@ def sample_rule(
 ) -> SampleRule:
     """The rule of a fit to one signal.
 
-    Parameters
-    ----------
-    problem, fitted : Problem
-        The samples; and with the weights and levels of the fit.
-    fit : LikelihoodFit
-        The fit.
-    counted : NoiseModel
-        The law with which its bad samples were counted.
-    suspects : Suspects
-        Ranges of predictions that were given up.
+    ``fitted`` are the samples with the weights and levels of the fit, ``counted`` is the law with which its bad samples were
+    counted, and ``suspects`` are ranges of predictions that were given up.
     """
     responses = problem.responses[:, 0]
     doubted, hiding = doubted_density(problem.responses, (1 - fit.clean) * fitted.weights)

@@ -6,7 +6,7 @@ bounded influence, which give up efficiency for the least bias that contaminatio
 
 Candidates are sought among the half of the samples that the answer explains worst, which are clean where the bad ones were made
 to fit it, and, since the attacker may have hidden the signal from such a search, along all directions that any smooth weighting
-of the ranks shows (:mod:`robustphase.initialise.hidden_directions`). Rows whose lengths are too frequent count less. From these
+of the ranks shows (:mod:`robustphase.initialise.rank_spectra`). Rows whose lengths are too frequent count less. From these
 candidates and from the answer signals are fitted to all samples with a noise that is *held* tight, so that bad samples cannot
 pass for wider noise; once as they are, and once with weights that fall off with the projection, so that a few strong samples do
 not outweigh many ordinary ones (Mallows' estimator). What explains the worse half best stands as it was found, too: where bad
@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import derived, empirical
+from robustphase.constants import TINY, derived, empirical
 from robustphase.descend.climb import CLIMB
 from robustphase.descend.likelihood_fit import LikelihoodFit
 from robustphase.initialise.screening import match_lengths
@@ -38,8 +38,6 @@ from robustphase.recover.held_noise import HELD, Fitted, fit_tightly, half_scale
 from robustphase.rows import OperatorRows
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -70,17 +68,11 @@ OPINION = OpinionOptions()
 
 
 class Sought(NamedTuple):
-    """Candidates for one signal.
+    """Candidates for one signal."""
 
-    Attributes
-    ----------
-    candidates : Candidates
-        Where they are.
-    winners : ndarray of bool, shape (k,)
-        Which of them explain the half that the answer explains worst better than all others that were tried there.
-    """
-
-    candidates: Candidates
+    candidates: Candidates  # Where they are
+    #: bool (k,): which of them explain the half that the answer explains worst better than all others that were tried
+    #: there.
     winners: Array
 
 
@@ -129,18 +121,9 @@ def second_opinions(
 ) -> tuple[Array, LikelihoodFit]:
     """Other answers to those in doubt: which of them the samples vote for, shape (k,), and those.
 
-    Parameters
-    ----------
-    problem : Problem
-        The samples, one column for each answer in doubt.
-    answers : Fitted
-        The answers, with the samples as they were fitted.
-    weights : ndarray of shape (m, k)
-        Weights of the samples.
-    doubts : ndarray of shape (k,)
-        How strongly the answers are contradicted; those up to one are faint.
-    search : callable
-        Finds candidates for every column of a problem, given with all samples and with the half that the answer explains worst.
+    The problem has one column for each answer in doubt. ``doubts`` (k,) say how strongly the answers are contradicted; those up
+    to one are faint. ``search`` finds candidates for every column of a problem, given with all samples and with the half that
+    the answer explains worst.
     """
     # What an over-exposed detector reports is bad whatever the signal, and would vote for the one that comes closest to it.
     problem, fit = problem._replace(weights=np.where(crowded(problem.responses), 0.0, _matched(problem))), answers.fit
@@ -231,7 +214,7 @@ def standard_errors_of(problem: Problem, fit: LikelihoodFit) -> Array:
     """Errors of least squares at the answers, relative to them, for the noise that their best halves suggest, shape (k,)."""
     signals, m = fit.state.signals, len(fit.residuals)
     scales = half_scales(problem, fit.residuals)
-    errors: Array = scales / np.maximum(2 * powers(signals), _TINY) * np.sqrt(real_unknowns(signals) / m)
+    errors: Array = scales / np.maximum(2 * powers(signals), TINY) * np.sqrt(real_unknowns(signals) / m)
     return errors
 
 

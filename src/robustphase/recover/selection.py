@@ -66,16 +66,8 @@ class Selected(NamedTuple):
 def select(problem: Problem, starts: Candidates, note: Note, *, refine_alone: bool) -> Selected:
     """The candidate that explains the samples of one signal best.
 
-    Parameters
-    ----------
-    problem : Problem
-        The samples.
-    starts : Candidates
-        Where the candidates are.
-    note : callable
-        Called after every stretch, with the candidates before and after it.
-    refine_alone : bool
-        Refine also a single finalist, instead of leaving that to the likelihood fit, which takes the same kind of steps.
+    ``note`` is called after every stretch, with the candidates before and after it. With ``refine_alone`` also a single
+    finalist is refined, instead of leaving that to the likelihood fit, which takes the same kind of steps.
     """
     floored = problem.floored(comparison_floor(problem.levels))
     moving, origins = _halve(floored, starts, note)

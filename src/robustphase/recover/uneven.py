@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from robustphase.constants import TINY
 from robustphase.descend.amplitude_flow import AMPLITUDE, amplitude_flow, unseen_columns
 from robustphase.problem import Problem, kept
 from robustphase.recover.recovery import Recovery, Run
 from robustphase.rows import project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 def recover_uneven(problem: Problem, starts: Array | None, energies: Array, run: Run) -> Recovery:
@@ -54,5 +53,5 @@ def _even_start(problem: Problem, energies: Array) -> Array:
     flat = np.ones(energies.size, np.result_type(problem.source.dtype, np.float64))
     predicted = abs2(project(problem.source, flat))
     sizes = np.sqrt(np.maximum(problem.responses[:, 0], 0.0) * predicted)
-    start: Array = flat * float(weights @ sizes) / max(float(weights @ predicted), _TINY)
+    start: Array = flat * float(weights @ sizes) / max(float(weights @ predicted), TINY)
     return start

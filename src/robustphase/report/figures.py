@@ -43,16 +43,10 @@ _SETTINGS = {
 def inline_svg(
     draw: Callable[[Axes], Any], title: str, described: str = "", *, size: tuple[float, float] | None = None
 ) -> str:
-    """One ``<svg>`` element.
+    """One ``<svg>`` element, of what ``draw`` draws into the axes it is given.
 
-    Parameters
-    ----------
-    draw : callable
-        Draws into the axes it is given.
-    title, described : str
-        What the drawing shows, for those who do not see it.
-    size : (float, float), optional
-        Width and height, in pixels at full size. Default: that of a chart.
+    ``title`` and ``described`` say what it shows, for those who do not see it; ``size`` is in pixels at full size, by default
+    that of a chart.
     """
     width, height = size or (WIDTH, HEIGHT)
     matplotlib = require("matplotlib", extra="report", purpose="the report")

@@ -22,8 +22,7 @@ from robustphase.report.collecting import (
     facts_of,
     require_fitted,
 )
-from robustphase.report.diagnostics import FitDiagnostics
-from robustphase.report.model_checks import CheckRecord, check_records
+from robustphase.report.diagnostics import CheckRecord, FitDiagnostics, check_records
 
 Array = NDArray[Any]
 

@@ -20,10 +20,9 @@ from robustphase.report import summary
 from robustphase.report.blocks import Section
 from robustphase.report.diagnostics import FitDiagnostics
 from robustphase.report.many import ManyDiagnostics
-from robustphase.report.noise import noise_section
 from robustphase.report.pictures import comparison_section, signal_section
 from robustphase.report.provenance import assumption_section, reproduction_section, stages_section
-from robustphase.report.samples import groups_section, samples_section
+from robustphase.report.samples import groups_section, noise_section, samples_section
 from robustphase.report.verdict import checks, errors_section, lede, model_section, tiles, verdict, warning
 from robustphase.rows.io.limits import require
 

@@ -150,15 +150,7 @@ KEYS = ("method", "relative_error", "seconds", "verdict", "signal", "highlight")
 
 
 def comparison_section(diagnostics: FitDiagnostics, comparisons: Sequence[Mapping[str, Any]]) -> Section:
-    """The methods in the order given.
-
-    Parameters
-    ----------
-    diagnostics : FitDiagnostics
-        Of the report.
-    comparisons : sequence of mapping
-        One per method, with the keys of `KEYS`.
-    """
+    """The methods in the order given, one mapping each, with the keys of `KEYS`."""
     _check(comparisons)
     pictures = [(str(row["method"]), row.get("signal"), _said(row)) for row in comparisons]
     if diagnostics.truth is not None:

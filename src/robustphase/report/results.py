@@ -17,9 +17,8 @@ import numpy as np
 
 from robustphase.atomic import writing
 from robustphase.estimator import CurvedNoise, NoiseModel
-from robustphase.report.diagnostics import HISTORY, FitDiagnostics
+from robustphase.report.diagnostics import HISTORY, CheckRecord, FitDiagnostics
 from robustphase.report.many import FLAGGED, PER_SIGNAL, ManyDiagnostics
-from robustphase.report.model_checks import CheckRecord
 from robustphase.rows.io.limits import reason
 from robustphase.rows.io.npy import npz_names, read_npz_array
 

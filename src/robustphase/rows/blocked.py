@@ -34,19 +34,10 @@ BLOCKS_AHEAD = 2
 
 
 class BlockedRows(RowSource):
-    """A row source that reads ``A[start:stop]`` on demand.
+    """A row source that reads ``A[start:stop]`` on demand, in blocks of about 4 MiB unless ``block_rows`` are given.
 
-    Parameters
-    ----------
-    block_rows : int, optional
-        Rows per block; by default about 4 MiB of them.
-    threads : int, optional
-        Threads to use; by default as many as BLAS is allowed to use at the time of the pass.
-
-    Attributes
-    ----------
-    reads_views : bool
-        Whether reading rows costs no memory, so that blocks may be large.
+    By default it uses as many threads as BLAS is allowed to use at the time of the pass. Where reading rows costs no memory, so
+    that blocks may be large, ``reads_views`` is True.
     """
 
     reads_views: bool = False
@@ -182,15 +173,7 @@ class MemoryRows(BlockedRows):
 
 
 class MappedRows(MemoryRows):
-    """The rows of a :class:`numpy.memmap`, used in place.
-
-    Parameters
-    ----------
-    array : numpy.memmap of shape (m, n)
-        The rows; a slice of a map will do.
-    block_rows, threads : int, optional
-        See :class:`BlockedRows`.
-    """
+    """The rows of a :class:`numpy.memmap`, or of a slice of one, used in place."""
 
     on_disk = True
 

@@ -13,8 +13,7 @@ from scipy.sparse import issparse
 from robustphase.rows.blocked import MappedRows, MemoryRows
 from robustphase.rows.dask.source import DaskRows
 from robustphase.rows.io import hdf5, matlab, npy, parquet, text, tiff
-from robustphase.rows.io.hdf5 import Hdf5Rows, find_dataset, open_hdf5
-from robustphase.rows.io.hdf5_stack import Hdf5Stack
+from robustphase.rows.io.hdf5 import Hdf5Rows, Hdf5Stack, find_dataset, open_hdf5
 from robustphase.rows.io.limits import DataError, reason
 from robustphase.rows.io.matlab import read_mat_array
 from robustphase.rows.io.npy import open_npy, open_npz, rows_in_memory

@@ -36,16 +36,8 @@ def is_operator(thing: Any) -> bool:
 class OperatorBlock:
     """Rows of an operator as a kernel sees them: two products, and nothing to look at.
 
-    Parameters
-    ----------
-    operator : object
-        With ``matvec`` and ``rmatvec``; ``matmat`` and ``rmatmat`` are used where they exist.
-    dtype : numpy.dtype
-        Type of the rows.
-    factor : float, default=1
-        Number that all rows are multiplied with.
-    chosen : slice or ndarray, optional
-        Which rows, if not all.
+    The operator has ``matvec`` and ``rmatvec``; ``matmat`` and ``rmatmat`` are used where they exist. All rows, or those
+    chosen, are multiplied with ``factor``.
     """
 
     ndim = 2

@@ -26,15 +26,7 @@ ROOM = 2.0
 
 @contextmanager
 def spilled(source: RowSource, indices: Array) -> Iterator[RowSource | None]:
-    """Rows of increasing ``indices`` in a temporary file; None where the disk has no room for them.
-
-    Parameters
-    ----------
-    source : RowSource
-        All rows.
-    indices : ndarray of int, shape (k,)
-        Which of them.
-    """
+    """Rows of increasing ``indices`` in a temporary file; None where the disk has no room for them."""
     if not _has_room(indices.size * source.shape[1] * source.dtype.itemsize):
         yield None
         return

@@ -14,22 +14,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from robustphase.constants import TINY
 from robustphase.means import mean_of
 from robustphase.means.directions import ordinary_directions, orthonormal
 from robustphase.means.excess import limits_for, ordinary_ratio, shape_ratio, take_excess
 from robustphase.means.filter import OPTIONS as FILTER
 from robustphase.means.filter import filter_points
-from robustphase.means.geometric_median import TINY
 from robustphase.rows import MaskedRows, RowSource, ScaledRows, ShiftedRows, TransformedRows, as_source, rows_at
 from robustphase.rows.source import Array, Parts
-from robustphase.spectra.bulk import bulk_of, too_many_for_quartiles
-from robustphase.spectra.density import some_stand_apart
-from robustphase.spectra.lean import leaning_direction
+from robustphase.spectra.bulk import bulk_of, leaning_direction, too_many_for_quartiles
 from robustphase.spectra.minmax import OPTIONS as MINMAX
 from robustphase.spectra.minmax import minmax_covariance
 from robustphase.spectra.outlyingness import OPTIONS as OUTLYINGNESS
 from robustphase.spectra.outlyingness import yardstick_of
-from robustphase.spectra.reconsider import enough_points, reconsider
+from robustphase.spectra.reconsider import enough_points, reconsider, some_stand_apart
 from robustphase.validation import NONFINITE, check_choice, check_contamination, hide_extremes
 
 
@@ -203,23 +201,12 @@ def _groups_of_lengths(source: RowSource, usable: Array) -> bool:
 
 
 class Centred(NamedTuple):
-    """Rows with their mean at zero.
+    """Rows with their mean at zero."""
 
-    Attributes
-    ----------
-    source : RowSource
-        The rows, moved.
-    location : ndarray of shape (n,)
-        What was subtracted.
-    usable : ndarray of bool, shape (N,)
-        Rows that can be computed with.
-    exact : bool
-        Whether the mean of the good rows is known to be there; otherwise it is estimated again once they are known.
-    """
-
-    source: RowSource
-    location: Array
-    usable: Array
+    source: RowSource  # The rows, moved
+    location: Array  # (n,): what was subtracted
+    usable: Array  # bool (N,): rows that can be computed with
+    #: Whether the mean of the good rows is known to be there; otherwise it is estimated again once they are known.
     exact: bool = True
 
 

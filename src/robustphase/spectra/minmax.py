@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linprog
 
-from robustphase.means.geometric_median import TINY
+from robustphase.constants import TINY
 from robustphase.rows.source import Array
 
 

@@ -19,8 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, derived, numeric
-from robustphase.means.geometric_median import TINY
+from robustphase.constants import TINY, budget, derived, numeric
 from robustphase.rows import RowSource
 from robustphase.rows.passes import abs2, project_block
 from robustphase.rows.source import Array, Parts
@@ -62,28 +61,15 @@ class Moments(NamedTuple):
 
 
 class Yardstick(NamedTuple):
-    """What outlyingness is measured with.
+    """What outlyingness is measured with."""
 
-    Attributes
-    ----------
-    origin : ndarray of shape (n,)
-        Centre of the good points.
-    whitener : ndarray of shape (n, n)
-        Matrix that whitens rows, from the right.
-    subspace : ndarray of shape (n, k)
-        Matrix from rows to their whitened coordinates in the bad subspace; k may be zero.
-    centres, scales : ndarray of shape (1,) or (2,)
-        Median and deviation of the cube roots of the squared lengths of good points.
-    short : bool
-        Some points were found bad that are shorter than good ones, so shortness counts as well.
-    """
-
-    origin: Array
-    whitener: Array
-    subspace: Array
+    origin: Array  # (n,): centre of the good points
+    whitener: Array  # (n, n): matrix that whitens rows, from the right
+    subspace: Array  # (n, k): matrix from rows to their whitened coordinates in the bad subspace; k may be zero
+    #: (1,) or (2,): median and deviation of the cube roots of the squared lengths of good points.
     centres: Array
     scales: Array
-    short: bool
+    short: bool  # Some points were found bad that are shorter than good ones, so shortness counts as well
 
 
 def weighted_moments(source: RowSource, weights: Array) -> Moments:
@@ -104,22 +90,8 @@ def weighted_moments(source: RowSource, weights: Array) -> Moments:
 def yardstick_of(source: RowSource, weights: Array, usable: Array, *, centred: bool) -> tuple[Yardstick, Array, Array]:
     """The yardstick that weights of good points make, the scores of all rows, and the covariance of the good points.
 
-    Parameters
-    ----------
-    source : RowSource
-        Rows that are amid zero, up to a mean that is small compared with their spread.
-    weights : ndarray of shape (N,)
-        1 for good points, 0 for bad ones, or between.
-    usable : ndarray of bool, shape (N,)
-        Rows that can be computed with.
-    centred : bool
-        The mean of the good points is known to be zero.
-
-    Returns
-    -------
-    yardstick : Yardstick
-    scores : ndarray of shape (N, 1) or (N, 2)
-    covariance : ndarray of shape (n, n)
+    The rows are amid zero, up to a mean that is small compared with their spread; ``centred`` if that is known to be zero.
+    Weights are 1 for good points, 0 for bad ones, or between. Scores are of shape (N, 1) or (N, 2).
     """
     good = weighted_moments(source, weights)
     origin = np.zeros_like(good.first) if centred else good.first

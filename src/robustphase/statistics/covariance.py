@@ -19,7 +19,8 @@ from robustphase.rows.source import Array, Parts
 from robustphase.spectra import CovarianceResult, robust_covariance
 from robustphase.spectra.outlyingness import OPTIONS as OUTLYINGNESS
 from robustphase.spectra.outlyingness import scores_by, yardstick_of
-from robustphase.statistics.inputs import check_level, open_points
+from robustphase.statistics.inputs import open_points
+from robustphase.validation import check_contamination
 
 
 class RobustCovariance(EmpiricalCovariance):  # type: ignore[misc]
@@ -109,7 +110,7 @@ class RobustCovariance(EmpiricalCovariance):  # type: ignore[misc]
         return self
 
     def _fit(self, X: Any) -> tuple[RowSource, CovarianceResult]:
-        level = check_level(self.contamination)
+        level = check_contamination(self.contamination, allow_auto=True)
         source = open_points(self, X, reset=True)
         found = robust_covariance(source, level, assume_centered=self.assume_centered)
         self.location_, self.weights_ = found.location, found.weights

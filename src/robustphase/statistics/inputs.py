@@ -10,7 +10,6 @@ from sklearn.utils.validation import validate_data
 
 from robustphase.rows import OperatorRows, RowSource, as_source
 from robustphase.rows.operators import is_operator
-from robustphase.validation import check_contamination
 
 #: Packages whose arrays are read block by block.
 STORED = ("h5py", "zarr", "dask")
@@ -28,11 +27,6 @@ def open_points(estimator: Any, X: Any, *, reset: bool) -> RowSource:
         raise ValueError("Complex data not supported: X holds complex numbers. Use robust_covariance or robust_mean.")
     validate_data(estimator, source, reset=reset, skip_check_array=True)
     return source
-
-
-def check_level(contamination: Any) -> float | str:
-    """A fraction in [0, 0.5) or "auto"; wrong types are wrong values to scikit-learn's users."""
-    return check_contamination(contamination, allow_auto=True)
 
 
 def _is_stored(X: Any) -> bool:

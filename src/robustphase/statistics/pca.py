@@ -14,8 +14,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from robustphase.constants import TINY
 from robustphase.means.excess import limits_for
-from robustphase.means.geometric_median import TINY
 from robustphase.rows import RowSource, ScaledRows, ShiftedRows, project
 from robustphase.rows.gram import gram_about
 from robustphase.rows.source import Array
@@ -24,7 +24,8 @@ from robustphase.spectra.covariance import second_moment
 from robustphase.spectra.leading import winsorising_factors
 from robustphase.spectra.outlyingness import OPTIONS as OUTLYINGNESS
 from robustphase.spectra.reconsider import enough_points
-from robustphase.statistics.inputs import check_level, open_points
+from robustphase.statistics.inputs import open_points
+from robustphase.validation import check_contamination
 
 
 class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -94,7 +95,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         RobustPCA
             Itself.
         """
-        level = check_level(self.contamination)
+        level = check_contamination(self.contamination, allow_auto=True)
         source = open_points(self, X, reset=True)
         wanted = self._wanted(source.shape)
         good = _good_rows(source, level)

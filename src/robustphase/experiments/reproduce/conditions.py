@@ -29,7 +29,7 @@ from robustphase.experiments.reproduce.starts import (
     run_start,
 )
 from robustphase.experiments.reproduce.stats import Estimate, exponent_of, mean, share, slope
-from robustphase.experiments.reproduce.verdict import Experiment, Verdict, chart, judge, series
+from robustphase.experiments.reproduce.verdict import Experiment, Verdict, chart, estimates, judge, series
 from robustphase.means import robust_mean
 
 #: Noise levels, over ‖x*‖², at which the printed sample size is tried, and the dimension.
@@ -193,16 +193,7 @@ def measure_low_noise(claim: StartClaim, pool: Pool, *, seeds: int) -> Verdict:
                 f"{claim.claim}: sample size at low noise",
                 "σ / ‖x*‖²",
                 "share of starts in the ball",
-                *(
-                    series(
-                        f"{name} size",
-                        LOW_NOISE,
-                        [inside.value for inside in shares],
-                        low=[inside.low for inside in shares],
-                        high=[inside.high for inside in shares],
-                    )
-                    for name, shares in found.items()
-                ),
+                *(estimates(f"{name} size", LOW_NOISE, shares) for name, shares in found.items()),
             ),
         },
     )

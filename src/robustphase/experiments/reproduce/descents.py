@@ -42,26 +42,13 @@ SLACK = 0.05
 
 @dataclass(frozen=True)
 class DescentClaim:
-    """One theorem about a descent.
+    """One theorem about a descent."""
 
-    Attributes
-    ----------
-    claim : str
-        Its name.
-    algorithm : int
-        2 or 4.
-    ball : float
-        Radius of the ball of starts, over ‖x*‖.
-    factor : float
-        Bound on the factor per step.
-    samples_exponent, noise_exponent, contamination_exponent : tuple of float
-        Claimed ranges of the exponents in m, σ and ε.
-    """
-
-    claim: str
-    algorithm: int
-    ball: float
-    factor: float = FACTOR
+    claim: str  # Its name
+    algorithm: int  # 2 or 4
+    ball: float  # Radius of the ball of starts, over ‖x*‖
+    factor: float = FACTOR  # Bound on the factor per step
+    #: Claimed ranges of the exponents in m, σ and ε.
     samples_exponent: tuple[float, float] = (-0.5, -0.5)
     noise_exponent: tuple[float, float] = (1.0, 1.0)
     contamination_exponent: tuple[float, float] = (0.5, 1.0)

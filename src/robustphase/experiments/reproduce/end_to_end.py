@@ -35,32 +35,18 @@ MEAN_ESTIMATOR = "mmw"
 
 
 class Pipeline(NamedTuple):
-    """One run.
+    """One run."""
 
-    Attributes
-    ----------
-    start : StartClaim
-        Theorem of the start, which has its configuration, sample size and contamination.
-    n, m : int
-        Dimension, and samples per step.
-    sigma, epsilon : float
-        Noise over ‖x*‖², and contamination of the batches.
-    seed : int
-        Of everything.
-    estimator : bool
-        By the estimator, and not by the procedures.
-    attack : str, optional
-        Adversary of the batches. Default: that of the seed.
-    """
-
-    start: StartClaim
+    start: StartClaim  # Theorem of the start, which has its configuration, sample size and contamination
+    #: Dimension, and samples per step.
     n: int
     m: int
+    #: Noise over ‖x*‖², and contamination of the batches.
     sigma: float
     epsilon: float
-    seed: int
-    estimator: bool = False
-    attack: str | None = None
+    seed: int  # Of everything
+    estimator: bool = False  # By the estimator, and not by the procedures
+    attack: str | None = None  # Adversary of the batches. Default: that of the seed.
 
 
 class Outcome(NamedTuple):

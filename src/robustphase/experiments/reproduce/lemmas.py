@@ -41,33 +41,19 @@ LEMMA_2_2, ALGORITHM_4 = "Lemma 2.2", "Algorithm 4"
 
 @dataclass(frozen=True)
 class CurvatureClaim:
-    """A bound on the eigenvalues of a Hessian over a ball around the truth, in units of ‖x*‖².
+    """A bound on the eigenvalues of a Hessian over a ball around the truth, in units of ‖x*‖²."""
 
-    Attributes
-    ----------
-    claim, part, statement : str
-        As in the verdict.
-    noise_mean : {"zero", "unknown"}
-        Which risk.
-    side : {"lower", "upper"}
-        Strong convexity or smoothness.
-    radius : float
-        Of the ball, over ‖x*‖.
-    printed, corrected : float
-        The bound in the paper, and the exact one.
-    erratum : str or None
-        Where the correction stands, if the printed bound is false.
-    """
-
+    #: As in the verdict.
     claim: str
     part: str
     statement: str
-    noise_mean: Literal["zero", "unknown"]
-    side: Literal["lower", "upper"]
-    radius: float
+    noise_mean: Literal["zero", "unknown"]  # Which risk
+    side: Literal["lower", "upper"]  # Strong convexity or smoothness
+    radius: float  # Of the ball, over ‖x*‖
+    #: The bound in the paper, and the exact one.
     printed: float
     corrected: float
-    erratum: str | None = None
+    erratum: str | None = None  # Where the correction stands, if the printed bound is false
 
 
 def measure_curvature(claim: CurvatureClaim, pool: Pool, *, points: int = POINTS, samples: int = SAMPLES) -> Verdict:

@@ -165,15 +165,7 @@ def places(folder: Path, chosen: Iterable[Experiment], *, quick: bool) -> list[P
 
 
 class Store:
-    """Verdicts and drawings in a folder.
-
-    Parameters
-    ----------
-    folder : Path
-        Made if it is not there.
-    quick : bool
-        Quick and full verdicts are kept apart.
-    """
+    """Verdicts and drawings in a folder; quick and full verdicts are kept apart."""
 
     def __init__(self, folder: Path, *, quick: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)

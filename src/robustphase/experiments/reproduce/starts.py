@@ -20,7 +20,7 @@ import numpy as np
 from robustphase import paper, simulate
 from robustphase.experiments.parallel import Pool
 from robustphase.experiments.reproduce.stats import SLACK, error_curve, exponent_of, growth, share
-from robustphase.experiments.reproduce.verdict import Experiment, Verdict, chart, judge, series
+from robustphase.experiments.reproduce.verdict import Experiment, Verdict, chart, estimates, judge, series
 from robustphase.population import distance
 
 #: Noise level over ‖x*‖², its fourth moment over σ⁴, and the noise mean of the unknown-mean theorems over ‖x*‖².
@@ -35,26 +35,13 @@ FIRST = 50
 
 @dataclass(frozen=True)
 class StartClaim:
-    """One theorem about a start.
+    """One theorem about a start."""
 
-    Attributes
-    ----------
-    claim : str
-        Its name.
-    configuration : {"mean", "covariance"}
-        Of the procedure.
-    paired : bool
-        Procedure 3 (unknown noise mean) and not 1.
-    ball : float
-        Radius over ‖x*‖.
-    C1, C2 : float
-        Constants of the contamination and of the sample size.
-    """
-
-    claim: str
-    configuration: Literal["mean", "covariance"]
-    paired: bool
-    ball: float
+    claim: str  # Its name
+    configuration: Literal["mean", "covariance"]  # Of the procedure
+    paired: bool  # Procedure 3 (unknown noise mean) and not 1
+    ball: float  # Radius over ‖x*‖
+    #: Constants of the contamination and of the sample size.
     C1: float
     C2: float
 
@@ -87,10 +74,9 @@ class StartTask(NamedTuple):
 
 
 class Start(NamedTuple):
-    """How far a start is from the truth; its squared length (1 is right, 0 a negative estimate); who attacked."""
+    """How far a start is from the truth, and who attacked."""
 
     distance: float
-    squared_norm: float
     attack: str
 
 
@@ -114,7 +100,7 @@ def run_start(task: StartTask) -> Start:
     )
     procedure = paper.procedure_3 if claim.paired else paper.procedure_1
     x0 = procedure(world.A, world.y, contamination=task.contamination, delta=DELTA, configuration=claim.configuration)
-    return Start(distance(x0, world.truth, relative=True), float(x0 @ x0), attack)
+    return Start(distance(x0, world.truth, relative=True), attack)
 
 
 def in_the_ball(claim: StartClaim, pool: Pool, *, dimensions: Sequence[int], seeds: int) -> Verdict:
@@ -182,13 +168,7 @@ def needed_samples(
     order = "n² log n" if claim.configuration == "mean" else "n"
     scale = found.needed[0].value / claim.order(dimensions[0])
     lines = [
-        series(
-            "needed by 90% of the starts",
-            dimensions,
-            [size.value for size in found.needed],
-            low=[size.low for size in found.needed],
-            high=[size.high for size in found.needed],
-        ),
+        estimates("needed by 90% of the starts", dimensions, found.needed),
         series(f"order {order}", dimensions, [scale * claim.order(n) for n in dimensions], style="line"),
     ]
     remark = ""

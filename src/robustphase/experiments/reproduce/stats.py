@@ -80,15 +80,8 @@ def mean(values: npt.ArrayLike) -> Estimate:
 def slope(x: npt.ArrayLike, curves: npt.ArrayLike) -> Estimate:
     """Mean slope of several curves over ``x``, one per row, with Student's interval.
 
-    Each seed gives one curve and one least-squares slope. These are independent, so nothing is assumed of how the values of
-    one curve depend on each other.
-
-    Parameters
-    ----------
-    x : array-like of shape (k,)
-        Abscissae, as they enter the fit: take logarithms before.
-    curves : array-like of shape (seeds, k)
-        Ordinates.
+    Each seed gives one curve and one least-squares slope. These are independent, so nothing is assumed of how the values of one
+    curve depend on each other. Take logarithms before, if they are to enter the fit.
     """
     abscissae = np.asarray(x, dtype=np.float64)
     centred = abscissae - abscissae.mean()
@@ -98,14 +91,7 @@ def slope(x: npt.ArrayLike, curves: npt.ArrayLike) -> Estimate:
 def bootstrap(samples: Sequence[Floats], statistic: Callable[[list[Floats]], float], *, seed: int = 0) -> Estimate:
     """A statistic of several independent samples, with the percentile interval of resampling within each.
 
-    Parameters
-    ----------
-    samples : sequence of ndarray of shape (runs, ...)
-        One per setting; runs are resampled.
-    statistic : callable
-        From the list of samples to a number; resamples for which it is not finite are left out, if they are few.
-    seed : int, default=0
-        Of the resampling.
+    Resamples for which the statistic is not finite are left out, if they are few.
     """
 
     def of_runs(*chosen: npt.NDArray[np.intp]) -> float:
@@ -140,7 +126,6 @@ class Curve(NamedTuple):
 class Growth(NamedTuple):
     """Needed sample sizes, with their intervals, and the exponent of their growth."""
 
-    dimensions: tuple[int, ...]
     needed: tuple[Estimate, ...]
     exponent: Estimate
 
@@ -148,20 +133,9 @@ class Growth(NamedTuple):
 def error_curve(
     error: Callable[[tuple[int, int, int]], float], n: int, first: int, goal: float, seeds: int, pool: Pool
 ) -> Curve:
-    """Errors at ``first``, twice, four times as many samples …, one size beyond the first that is enough.
+    """Errors at ``first``, twice, four times as many samples …, one size beyond the first that is enough for the goal.
 
-    Parameters
-    ----------
-    error : callable
-        From ``(n, m, seed)`` to an error.
-    n, first : int
-        Dimension and first sample size.
-    goal : float
-        The error that is enough.
-    seeds : int
-        Runs per size.
-    pool : Pool
-        Who runs them.
+    ``error`` maps ``(n, m, seed)`` to an error.
     """
     sizes: list[int] = []
     errors: list[list[float]] = []
@@ -214,7 +188,6 @@ def growth(curves: Sequence[Curve], goal: float, size_for: SizeFor = size_for_er
         return _line(dimensions, np.log(sizes))[0]
 
     return Growth(
-        tuple(curve.n for curve in curves),
         tuple(bootstrap([curve.errors], partial(size_of, curve)) for curve in curves),
         bootstrap(samples, exponent),
     )

@@ -35,7 +35,7 @@ from robustphase.experiments.reproduce.stats import (
     size_for_success,
     slope,
 )
-from robustphase.experiments.reproduce.verdict import Experiment, Verdict, chart, judge, series
+from robustphase.experiments.reproduce.verdict import Experiment, Verdict, chart, estimates, judge, series
 from robustphase.population import distance
 
 SAMPLES_NEEDED, ERROR = "Table 1, samples", "Table 1, error"
@@ -53,34 +53,19 @@ ERROR_SLACK = 0.1
 
 @dataclass(frozen=True)
 class Row:
-    """An entry of the table and how to measure it.
+    """An entry of the table and how to measure it."""
 
-    Attributes
-    ----------
-    part, statement : str
-        As in the verdict.
-    entry, order : str and callable
-        The entry, as text and as a function of n.
-    error : callable
-        From ``(n, m, seed)`` to an error.
-    goal : float
-        The error that is enough.
-    first : int
-        First sample size, over n.
-    size_for : callable
-        How the needed size is read off the errors.
-    who, setting : str
-        Which runs must reach the goal, and what was run, for the verdict.
-    """
-
+    #: As in the verdict.
     part: str
     statement: str
+    #: The entry, as text and as a function of n.
     entry: str
     order: Callable[[float], float]
-    error: Callable[[tuple[int, int, int]], float]
-    goal: float
-    first: int
-    size_for: SizeFor
+    error: Callable[[tuple[int, int, int]], float]  # From ``(n, m, seed)`` to an error
+    goal: float  # The error that is enough
+    first: int  # First sample size, over n
+    size_for: SizeFor  # How the needed size is read off the errors
+    #: Which runs must reach the goal, and what was run, for the verdict.
     who: str
     setting: str
 
@@ -171,13 +156,7 @@ def measure_samples(row: Row, pool: Pool, *, dimensions: Sequence[int], seeds: i
                 f"Table 1: samples needed, {row.part}",
                 "n",
                 "samples",
-                series(
-                    f"needed by {row.who}",
-                    dimensions,
-                    [size.value for size in found.needed],
-                    low=[size.low for size in found.needed],
-                    high=[size.high for size in found.needed],
-                ),
+                estimates(f"needed by {row.who}", dimensions, found.needed),
                 series(f"order {row.entry}", dimensions, [scale * row.order(n) for n in dimensions], style="line"),
                 log_x=True,
                 log_y=True,

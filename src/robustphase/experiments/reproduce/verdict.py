@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from robustphase.experiments.parallel import Pool
+from robustphase.experiments.reproduce.stats import Estimate
 
 #: ``holds``: the measurement agrees with what is printed. ``erratum``: it contradicts what is printed and agrees with the
 #: correction in docs/errata.md. ``fails``: it agrees with neither.
@@ -80,17 +81,7 @@ class Verdict:
 
 
 def judge(printed: bool, corrected: bool | None = None, erratum: str | None = None) -> tuple[str, str | None]:
-    """Verdict and erratum of a measurement that agrees with what is printed, or with a known correction, or with neither.
-
-    Parameters
-    ----------
-    printed : bool
-        Whether the measurement agrees with the paper.
-    corrected : bool, optional
-        Whether it agrees with the correction, if there is one.
-    erratum : str, optional
-        The entry that has the correction.
-    """
+    """Verdict and erratum of a measurement that agrees with what is printed, or with a known correction, or with neither."""
     if printed:
         return "holds", None
     return ("erratum", erratum) if corrected and erratum is not None else ("fails", None)
@@ -98,22 +89,13 @@ def judge(printed: bool, corrected: bool | None = None, erratum: str | None = No
 
 @dataclass(frozen=True)
 class Experiment:
-    """One measurement.
+    """One measurement."""
 
-    Attributes
-    ----------
-    claim, part : str
-        As in its verdict.
-    run : callable
-        ``run(pool, quick) -> Verdict``.
-    in_quick : bool
-        Whether the quick version of a reproduction has it.
-    """
-
+    #: As in its verdict.
     claim: str
     part: str
-    run: Callable[[Pool, bool], Verdict]
-    in_quick: bool = True
+    run: Callable[[Pool, bool], Verdict]  # ``run(pool, quick) -> Verdict``
+    in_quick: bool = True  # Whether the quick version of a reproduction has it
 
     @property
     def name(self) -> str:
@@ -133,6 +115,12 @@ def series(
     """Named points, with a band or bars from ``low`` to ``high``; style "line", "points" or "both"."""
     bounds = {key: None if value is None else _plain(value) for key, value in (("low", low), ("high", high))}
     return {"name": name, "x": _plain(x), "y": _plain(y), **bounds, "style": style}
+
+
+def estimates(name: str, x: npt.ArrayLike, found: Sequence[Estimate]) -> dict[str, Any]:
+    """Named figures with their confidence intervals."""
+    values, low, high = zip(*found, strict=True)
+    return series(name, x, values, low=low, high=high)
 
 
 def chart(

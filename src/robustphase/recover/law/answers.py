@@ -16,24 +16,12 @@ NOISES = ("auto", "additive", "poisson")
 
 
 class Detector(NamedTuple):
-    """What is known of how the responses were read.
+    """What is known of how the responses were read."""
 
-    Attributes
-    ----------
-    noise : {"auto", "additive", "poisson"}
-        The law.
-    censored : ndarray of bool, shape (m, p), optional
-        Responses that say "at least that".
-    offsets : ndarray of shape (m, 1), optional
-        Known background, which was taken away from the responses.
-    drifting : bool, default=False
-        Whether gain and background may drift over the rows.
-    """
-
-    noise: str = "additive"
-    censored: Array | None = None
-    offsets: Array | None = None
-    drifting: bool = False
+    noise: str = "additive"  # {"auto", "additive", "poisson"}: the law
+    censored: Array | None = None  # bool (m, p): responses that say "at least that"
+    offsets: Array | None = None  # (m, 1): known background, which was taken away from the responses
+    drifting: bool = False  # Whether gain and background may drift over the rows
 
     def only(self, columns: Array) -> Detector:
         """What is known of some of the signals."""
@@ -72,35 +60,18 @@ class Answer(NamedTuple):
 
 
 class Lawful(NamedTuple):
-    """Answers under a law, one column for each signal.
+    """Answers under a law, one column for each signal."""
 
-    Attributes
-    ----------
-    signals : ndarray of shape (n, p)
-        The answers.
-    backgrounds : ndarray of shape (p,)
-        Constant parts of the means.
-    noise : CurvedNoise
-        The fitted laws.
-    clean : ndarray of shape (m, p)
-        Probabilities to be clean, times the weights of the covariates.
-    weights, scores, slopes : ndarray of shape (m, p)
-        Weights of the last least-squares problem, and score and minus its derivative by the mean.
-    predictions : ndarray of shape (m, p)
-        ``|A x|²``.
-    converged : ndarray of bool, shape (p,)
-        Whether the fit settled.
-    """
-
-    signals: Array
-    backgrounds: Array
-    noise: CurvedNoise
-    clean: Array
+    signals: Array  # (n, p): the answers
+    backgrounds: Array  # (p,): constant parts of the means
+    noise: CurvedNoise  # The fitted laws
+    clean: Array  # (m, p): probabilities to be clean, times the weights of the covariates
+    #: (m, p): weights of the last least-squares problem, and score and minus its derivative by the mean.
     weights: Array
     scores: Array
     slopes: Array
-    predictions: Array
-    converged: Array
+    predictions: Array  # (m, p): ``|A x|²``
+    converged: Array  # bool (p,): whether the fit settled
 
     @classmethod
     def of(cls, readings: Readings, fit: LawFit) -> Lawful:

@@ -2,7 +2,7 @@
 
 Bad counts that know nothing of the covariates have one share and one law. An adversary's do not: classes of samples by their
 energies, or by their grips on directions that the doubts show, then tell them from the others
-(:mod:`robustphase.likelihood.bad_classes`). Classes that nothing asks for blur both, which costs accuracy. So classes are kept
+(:mod:`robustphase.likelihood.bad_responses`). Classes that nothing asks for blur both, which costs accuracy. So classes are kept
 where the counts become more likely by twice as much as classes by chance make them: what is gained by chance is lost again on
 samples that have not been seen (Akaike).
 
@@ -19,26 +19,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, derived, numeric
+from robustphase.constants import TINY, budget, derived, numeric
 from robustphase.descend.law_fit import Effort, LawFit, fit_law
 from robustphase.descend.newton import relative_lengths
-from robustphase.likelihood.bad_classes import BadClasses, bad_classes
-from robustphase.likelihood.bad_responses import DENSITY
+from robustphase.likelihood.bad_responses import DENSITY, BadClasses, bad_classes
+from robustphase.likelihood.dependent_noise import PoissonLaw
 from robustphase.likelihood.laws import Judged, Readings, share_within
-from robustphase.likelihood.poisson_law import PoissonLaw
 from robustphase.problem import Problem, put_columns, real_unknowns
-from robustphase.recover.law.doubted_grips import GRIPS, doubted_grips, worth_learning
-from robustphase.recover.law.doubtful_direction import (
+from robustphase.recover.law.grips import (
     DIRECTION,
+    GRIPS,
+    doubted_grips,
     doubtful_direction,
     more_likely,
     moved_beyond_chance,
     without_the_largest,
+    worth_learning,
 )
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 
-_TINY = float(np.finfo(np.float64).tiny)
 #: What the samples of a fit are put in order by, (m, k).
 Ordering = Callable[[LawFit], Array]
 
@@ -115,16 +115,7 @@ def fit_counts_from(
 def gained_by_chance(problem: Problem, readings: Readings, fit: LawFit, seed: int) -> Array:
     """Log-likelihood (k,) that classes by an order which has nothing to do with the samples gain: signals are held.
 
-    Parameters
-    ----------
-    problem : Problem
-        The largest shares of bad counts.
-    readings : Readings
-        What was read, with the marginal law of bad counts.
-    fit : LawFit
-        The fit with one share and one law of bad counts.
-    seed : int
-        For the orders.
+    The fit has one share and one law of bad counts, the readings have the marginal law.
     """
     rng, unknowns = np.random.default_rng(seed), float(real_unknowns(fit.signals))
     gains = np.zeros(fit.backgrounds.size)
@@ -199,23 +190,14 @@ def _alike(problem: Problem, readings: Readings, fit: LawFit) -> _Learned:
 def described_share(judged: Judged, readings: Readings, law: Array, most: Array) -> Array:
     """Share (k,) of bad counts with the shortest description: doubts, less half of the numbers that their law has.
 
-    Parameters
-    ----------
-    judged : Judged
-        What is doubted.
-    readings : Readings
-        What was read.
-    law : ndarray of shape (m, k)
-        Law of bad counts at every reading.
-    most : ndarray of shape (k,)
-        Largest shares.
+    ``law`` (m, k) is that of bad counts at every reading, ``most`` (k,) the largest share.
     """
     doubts = (1 - judged.clean) * readings.weights
-    total = np.maximum(doubts.sum(axis=0), _TINY)
+    total = np.maximum(doubts.sum(axis=0), TINY)
     # As many numbers as there would be counts if all were equally likely, with the same entropy.
-    entropies = -(doubts * np.log(np.maximum(law, _TINY))).sum(axis=0) / total
+    entropies = -(doubts * np.log(np.maximum(law, TINY))).sum(axis=0) / total
     numbers = np.minimum(np.exp(entropies), BAD_COUNTS.numbers)
-    mass = np.maximum(np.broadcast_to(readings.weights, doubts.shape).sum(axis=0), _TINY)
+    mass = np.maximum(np.broadcast_to(readings.weights, doubts.shape).sum(axis=0), TINY)
     return share_within((total - numbers / 2) / mass, most)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robustphase.constants import derived
+from robustphase.constants import TINY, derived
 from robustphase.descend.shared_weights import SampleFit, Shared, nothing_shared, shared_weights
 from robustphase.initialise.screening import plausible_rows
 from robustphase.likelihood import NoiseModel
@@ -28,7 +28,6 @@ from robustphase.rows import OperatorRows
 from robustphase.rows.source import Array
 from robustphase.validation import Samples
 
-_TINY = float(np.finfo(np.float64).tiny)
 #: What makes the variance of the root of a count most even (Anscombe 1948).
 ANSCOMBE = 3 / 8
 
@@ -120,16 +119,9 @@ def _left(elected: Array, lawful: Lawful, *, paired: bool) -> bool:
 
 
 def groups_under_law(problem: Problem, lawful: Lawful, detector: Detector) -> Shared:
-    """What an answer under a law says of the groups.
+    """What an answer under a law, in the units of the responses, says of the groups.
 
-    Parameters
-    ----------
-    problem : Problem
-        The samples, with weights that know nothing of groups.
-    lawful : Lawful
-        The answer, in the units of the responses.
-    detector : Detector
-        What is known of the readings.
+    The weights of the problem know nothing of groups.
     """
     if not problem.groupings:
         return nothing_shared(problem)
@@ -151,7 +143,7 @@ def groups_under_law(problem: Problem, lawful: Lawful, detector: Detector) -> Sh
     weights = problem.weights
     if detector.censored is not None:
         weights = weights * ~detector.censored
-    alike = problem._replace(density=law / np.maximum(slopes, _TINY), weights=weights)
+    alike = problem._replace(density=law / np.maximum(slopes, TINY), weights=weights)
     return shared_weights(alike, SampleFit(residuals, np.zeros_like(residuals), lawful.clean, shape))
 
 
@@ -164,5 +156,5 @@ def _root_residuals(counts: Array, means: Array, offsets: Array | None) -> tuple
 
 def _scaled_residuals(read: Array, means: Array, variances: Array) -> tuple[Array, Array]:
     """Residuals over their standard deviations, and their derivatives by the reading."""
-    deviations = np.sqrt(np.maximum(variances, _TINY))
+    deviations = np.sqrt(np.maximum(variances, TINY))
     return (read - means) / deviations, 1 / deviations

@@ -1,16 +1,15 @@
 """Rows on the workers of a Dask cluster, and passes over them: one task per worker and pass.
 
 The rows are brought to the workers once, as one *shard* on each. A pass sends every worker the kernel and its own slices of the
-per-sample arrays, and takes back sums and per-sample values; the sums are added in the order of the shards, not of their
-arrival. Nothing in the scheduler grows with the number of blocks or of passes.
+per-sample arrays, and takes back sums and per-sample values; the sums are added in the order of the shards, not of their arrival.
+Nothing in the scheduler grows with the number of blocks or of passes.
 
 What is small travels with the task, through the scheduler. What is large goes directly from here to the worker, and per-sample
 arrays stay there for a while under a hash of their content, because passes often come with the arrays of the pass before.
 
 A worker may die at any time. Its shard is then made again elsewhere, from the recipe of the array; what had been sent to the
-worker is sent again from here, and only the part of the pass that is missing is repeated. Shards stay what they are, so the
-sums do as well. Who dies, freezes or is full is for ``watch`` to see; ``preflight`` asks beforehand whether the workers run
-the same version.
+worker is sent again from here, and only the part of the pass that is missing is repeated. Shards stay what they are, so the sums
+do as well. Who dies, freezes or is full is for ``workers`` to see, which asks beforehand whether they run the same version.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import asyncio
 import hashlib
 import uuid
 from collections import OrderedDict
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import CancelledError
 from functools import partial
 from threading import Lock
@@ -42,9 +41,8 @@ from robustphase.rows.dask.partition import (
     sweep_shard,
     take,
 )
-from robustphase.rows.dask.preflight import check_workers
 from robustphase.rows.dask.serialise import serialise
-from robustphase.rows.dask.watch import Watch
+from robustphase.rows.dask.workers import Watch, check_workers
 from robustphase.rows.io.limits import reason, require
 from robustphase.rows.source import Array, Kernel, Parts, add_sums
 
@@ -79,29 +77,17 @@ class Slice(NamedTuple):
 
 
 class Part:
-    """One shard of the rows.
-
-    Attributes
-    ----------
-    place : Place
-        Its rows, and the worker they were meant for.
-    shard : distributed.Future
-        The shard.
-    worker : str or None
-        Where the shard was seen last; None while nobody has it.
-    kept : OrderedDict
-        Per-sample slices on the worker, by digest, the one used last at the end.
-    beside : dict of str to distributed.Future
-        What the worker holds beside its rows, by name.
-    lost : bool
-        Whether a worker that held it is gone.
-    """
+    """One shard of the rows, those of its place."""
 
     def __init__(self, place: Place, shard: Any) -> None:
         self.place, self.shard = place, shard
+        #: Where the shard was seen last; None while nobody has it.
         self.worker: str | None = place.worker
+        #: Per-sample slices on the worker, by digest, the one used last at the end.
         self.kept: OrderedDict[bytes, tuple[Any, int]] = OrderedDict()
+        #: What the worker holds beside its rows, by name.
         self.beside: dict[str, Any] = {}
+        #: Whether a worker that held it is gone.
         self.lost = False
 
     def keep_at_most(self, most: int) -> None:
@@ -113,18 +99,9 @@ class Part:
 
 
 class Cluster:
-    """A Dask array on the workers of a client.
+    """A Dask array, with one chunk across the columns, on the workers of a client; computed with in ``dtype``.
 
-    Parameters
-    ----------
-    array : dask.array.Array of shape (m, n)
-        The rows, with one chunk across the columns.
-    client : distributed.Client
-        The client.
-    dtype : numpy.dtype
-        Type in which to compute.
-    block_rows, threads : int, optional
-        See :class:`~robustphase.rows.blocked.BlockedRows`; for each worker.
+    For ``block_rows`` and ``threads`` of each worker see :class:`~robustphase.rows.blocked.BlockedRows`.
     """
 
     def __init__(
@@ -258,16 +235,7 @@ class Cluster:
 
     async def _made(self, part: Part) -> None:
         """Wait for a shard; if its worker is gone before it is made, it is made elsewhere."""
-        for tries_left in reversed(range(TRIES)):
-            try:
-                await self._while_there(part, self._finished(part.shard))
-                return
-            except Exception as error:
-                if not self._is_loss(error):
-                    raise
-                if not tries_left:
-                    raise RuntimeError(_gave_up(error)) from error
-                await self._find_again(part)
+        await self._until_done(part, lambda: self._finished(part.shard))
 
     async def _finished(self, shard: Any) -> None:
         await shard._state.wait()
@@ -345,9 +313,13 @@ class Cluster:
         return [result for result in found if isinstance(result, Parts)]
 
     async def _sweep_part(self, part: Part, serialised: bytes, order: list[Slice], pairing: int) -> Parts:
+        return await self._until_done(part, lambda: self._try_part(part, serialised, order, pairing))
+
+    async def _until_done(self, part: Part, work: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
+        """Do something with the worker of a shard; if it is gone before that is done, with the one that has it next."""
         for tries_left in reversed(range(TRIES)):
             try:
-                return await self._while_there(part, self._try_part(part, serialised, order, pairing))
+                return await self._while_there(part, work())
             except Exception as error:
                 if not self._is_loss(error):
                     raise

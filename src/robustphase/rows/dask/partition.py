@@ -32,20 +32,11 @@ FILLED = 0.25
 
 
 class Place(NamedTuple):
-    """The rows of one worker.
+    """The rows of one worker."""
 
-    Attributes
-    ----------
-    worker : str
-        Its address.
-    threads : int
-        Its threads.
-    ranges : tuple of (int, int)
-        First and last row (exclusive) of each range, in the order in which the worker holds them.
-    """
-
-    worker: str
-    threads: int
+    worker: str  # Its address
+    threads: int  # Its threads
+    #: First and last row (exclusive) of each range, in the order in which the worker holds them.
     ranges: tuple[tuple[int, int], ...]
 
     @property
@@ -61,15 +52,8 @@ class Place(NamedTuple):
 def partition(edges: Sequence[int], threads: Mapping[str, int], pairing: int) -> list[Place]:
     """Places for rows that are nowhere yet: as many rows for each worker as it has threads.
 
-    Parameters
-    ----------
-    edges : sequence of int
-        0, and the end of every chunk.
-    threads : mapping of str to int
-        Threads of each worker, by address.
-    pairing : int
-        How many rows a pass may see together; passes that pair nothing are served as well. Rows left over go to the last
-        worker.
+    ``edges`` are 0 and the end of every chunk, ``pairing`` how many rows a pass may see together; passes that pair nothing are
+    served as well. Rows left over go to the last worker.
     """
     m = edges[-1]
     stride = m // pairing
@@ -99,14 +83,7 @@ def _snapped(cut: int, edges: Sequence[int], reach: float) -> int:
 def in_place(edges: Sequence[int], holders: Sequence[str], threads: Mapping[str, int]) -> list[Place]:
     """Places for rows that are in memory already: where they are, so that pairs may lie apart.
 
-    Parameters
-    ----------
-    edges : sequence of int
-        0, and the end of every chunk.
-    holders : sequence of str
-        Address of the worker that holds each chunk.
-    threads : mapping of str to int
-        Threads of each worker, by address.
+    ``edges`` are 0 and the end of every chunk; ``holders`` the workers that hold the chunks.
     """
     held: dict[str, list[tuple[int, int]]] = {}
     for (start, stop), holder in zip(pairwise(edges), holders, strict=True):
@@ -149,18 +126,10 @@ def put(out: Array, ranges: Sequence[tuple[int, int]], values: Array) -> None:
 
 
 class Shard(BlockedRows):
-    """Pieces one below the other.
+    """Pieces (b, n) one below the other, not copied.
 
-    Parameters
-    ----------
-    pieces : sequence of ndarray of shape (b, n)
-        The rows; not copied.
-    dtype : numpy.dtype
-        Type in which to compute.
-    owned : bool, default=True
-        Whether the memory of the pieces is the shard's own. If not, Dask counts it where the pieces are kept.
-    block_rows, threads : int, optional
-        See :class:`~robustphase.rows.blocked.BlockedRows`.
+    ``dtype`` is that in which to compute. If the memory of the pieces is not ``owned``, Dask counts it where the pieces are
+    kept.
     """
 
     def __init__(
@@ -216,20 +185,9 @@ def make_shard(
 ) -> Shard:
     """A shard of the chunks of a Dask array, after checking that they are what the array said they would be.
 
-    Parameters
-    ----------
-    chunks : sequence of array-like
-        The chunks, in the order of their rows.
-    cuts : sequence of Cut
-        How many rows each of them should have, and which of them are wanted.
-    columns : int
-        How many columns all of them should have.
-    stored : numpy.dtype
-        The type that the array declares.
-    owned : bool
-        Whether nobody else keeps the chunks. Small ones are then copied together once, and not in every pass.
-    threads, block_rows : int, optional
-        See :class:`~robustphase.rows.blocked.BlockedRows`.
+    ``cuts`` say how many rows each chunk should have and which of them are wanted, ``columns`` and ``stored`` how many columns,
+    and of which type, the array declares. Where nobody else keeps the chunks (``owned``), small ones are copied together once,
+    and not in every pass.
     """
     pieces = []
     for chunk, cut in zip(chunks, cuts, strict=True):
@@ -287,21 +245,7 @@ def sweep_shard(shard: Shard, kernel: bytes, pairing: int, *per_row: Array | Sha
 class Beside:
     """A Dask array with one number for every row of another one; a pass takes it among its per-sample arrays.
 
-    Parameters
-    ----------
-    values : dask.array.Array of shape (m,)
-        The numbers.
-    rows : dask.array.Array of shape (m, n)
-        The rows, whose chunks the numbers follow.
-
-    Attributes
-    ----------
-    array : dask.array.Array of shape (m, 1)
-        The numbers, in double precision.
-    shape : tuple of int
-        ``(m,)``.
-    name : str
-        Under which workers find them.
+    ``array`` (m, 1) holds the numbers in double precision, in the chunks of the rows; workers find them under ``name``.
     """
 
     def __init__(self, values: Any, rows: Any) -> None:

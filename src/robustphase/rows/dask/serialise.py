@@ -20,15 +20,7 @@ from robustphase.rows.source import RowSource
 
 
 class RowsElsewhere:
-    """What is left of a source in a serialised kernel: its shape and type.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        ``(m, n)``.
-    dtype : numpy.dtype
-        Type of the blocks.
-    """
+    """What is left of a source in a serialised kernel: its shape and type."""
 
     def __init__(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
         self.shape, self.dtype = shape, dtype

@@ -38,14 +38,8 @@ class DataError(ValueError):
 class MissingNameError(DataError):
     """A name that a file does not have; ``present`` lists those that it has.
 
-    Parameters
-    ----------
-    missing, before : str
-        What is missing from which file, and the words before the list of what there is.
-    present : list of str
-        What there is.
-    nothing : str
-        What to say if that is nothing.
+    ``missing`` says what is missing from which file, ``before`` stands before the list, and ``nothing`` in its place if it is
+    empty.
     """
 
     def __init__(self, missing: str, before: str, present: list[str], nothing: str = "nothing") -> None:
@@ -123,19 +117,7 @@ def check_matrix(shape: tuple[int, ...], where: str) -> tuple[int, int]:
 
 
 def check_chunks(shape: tuple[int, int], itemsize: int, chunks: tuple[int, ...], where: str) -> int:
-    """Rows per chunk, after refusing chunks beyond memory and warning of those that every pass decodes many times.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        ``(m, n)``.
-    itemsize : int
-        Bytes of an entry.
-    chunks : tuple of int
-        Shape of a chunk.
-    where : str
-        What to call the array.
-    """
+    """Rows per chunk, after refusing chunks beyond memory and warning of those that every pass decodes many times."""
     if len(chunks) != 2 or min(chunks) < 1:
         raise DataError(f"{where} declares chunks of the impossible shape {chunks}; the file is damaged.")
     rows, columns = int(chunks[0]), int(chunks[1])

@@ -5,7 +5,7 @@ part, each again with its size in front. The layout is read here and not by SciP
 (a few changed bytes end the process). Nothing is believed before it is held against the bytes that are there: a variable must lie
 within the file, and one that is packed must not unpack to more than it can or than memory holds. Only arrays of numbers are read;
 cells, structures, objects and sparse matrices are refused with the line of MATLAB that cures it. Later files are HDF5
-(see ``hdf5_stack``).
+(see ``hdf5``).
 """
 
 from __future__ import annotations

@@ -42,24 +42,12 @@ LONGEST_HEADER = 1 << 16
 
 
 class NpyHeader(NamedTuple):
-    """What an ``.npy`` header declares.
+    """What an ``.npy`` header declares."""
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Shape of the array.
-    dtype : numpy.dtype
-        Type of its entries: numbers, or text.
-    column_major : bool
-        Whether columns lie together instead of rows.
-    offset : int
-        Where the entries begin, in bytes from the beginning of the header.
-    """
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    column_major: bool
-    offset: int
+    shape: tuple[int, ...]  # Shape of the array
+    dtype: np.dtype[Any]  # Type of its entries: numbers, or text
+    column_major: bool  # Whether columns lie together instead of rows
+    offset: int  # Where the entries begin, in bytes from the beginning of the header
 
     @property
     def data_bytes(self) -> int:
@@ -68,16 +56,9 @@ class NpyHeader(NamedTuple):
 
 
 def read_npy_header(file: BinaryIO, size: int, where: str) -> NpyHeader:
-    """Read and check a header.
+    """Read and check a header, at which the file stands; afterwards it stands at the first entry.
 
-    Parameters
-    ----------
-    file : binary file
-        At the beginning of the header; afterwards at the first entry.
-    size : int
-        Bytes of header and entries together, as the file system or the archive tells it.
-    where : str
-        What to call the array in errors.
+    ``size`` are the bytes of header and entries together, as the file system or the archive tells it.
     """
     counted = _Counted(file)
     try:
@@ -158,21 +139,9 @@ class PlainFile:
 class FileRows(ReadAheadRows):
     """Rows that lie in a file as they would in memory: an ``.npy`` file, or an array stored plainly inside another file.
 
-    Parameters
-    ----------
-    path : path
-        The file.
-    header : NpyHeader
-        What the array declares. Entries are of either byte order, and types that cannot be computed with are converted. Where
-        columns lie together, reading rows takes one small read per column, which is slower.
-    begin : int, default=0
-        Where the header is, in bytes from the beginning of the file.
-    transpose : bool, default=False
-        Whether the samples are the last axis.
-    where : str, optional
-        What to call the array in errors.
-    block_rows, threads : int, optional
-        See :class:`~robustphase.rows.blocked.BlockedRows`.
+    Entries are of either byte order, and types that cannot be computed with are converted. Where columns lie together, reading
+    rows takes one small read per column, which is slower. The header begins ``begin`` bytes into the file; with ``transpose``
+    the samples are the last axis.
     """
 
     def __init__(

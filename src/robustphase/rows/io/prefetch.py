@@ -31,21 +31,10 @@ PIECES_AHEAD = 2
 class ReadAheadRows(BlockedRows):
     """A row source that fetches ``A[start:stop]`` into memory it is given.
 
-    Subclasses set ``shape``, ``dtype``, ``where`` and, for files made of chunks, ``chunk_rows``, and implement
-    :meth:`_fetch`. Only one thread fetches in a pass, but several passes may run at once: take a lock where the format
-    needs one.
-
-    Parameters
-    ----------
-    block_rows, threads : int, optional
-        See :class:`~robustphase.rows.blocked.BlockedRows`.
-
-    Attributes
-    ----------
-    where : str
-        The place to name in errors, such as ``'data.h5' (dataset A)``.
-    chunk_rows : int
-        Rows that the file can only give together; pieces are multiples of it where that is affordable.
+    Subclasses set ``shape``, ``dtype``, ``where`` (the place to name in errors, such as ``'data.h5' (dataset A)``) and, for
+    files made of chunks, ``chunk_rows``: rows that the file can only give together, of which pieces are multiples where that is
+    affordable. They implement :meth:`_fetch`. Only one thread fetches in a pass, but several passes may run at once: take a
+    lock where the format needs one.
     """
 
     on_disk = True
@@ -128,18 +117,9 @@ Work = Callable[[Piece, Sequence[Array]], None]
 def fetch_and_compute(
     pieces: Sequence[Piece], fetch: Work, compute: Work, room: Callable[[], list[Array]], *, workers: int
 ) -> None:
-    """Fetch all pieces in order on one thread, and compute on them on ``workers`` others.
+    """Fetch all pieces in order on one thread, and compute on them on ``workers`` threads, the calling one included.
 
-    Parameters
-    ----------
-    pieces : sequence of Piece
-        What to fetch.
-    fetch, compute : callable
-        ``fetch(piece, buffers)`` fills the buffers; ``compute(piece, buffers)`` uses them. Compute runs on several threads.
-    room : callable
-        Makes buffers for one piece.
-    workers : int
-        Threads that compute, the calling one included.
+    ``fetch(piece, buffers)`` fills the buffers that ``room`` makes for a piece; ``compute(piece, buffers)`` uses them.
     """
     workers = min(workers, len(pieces))
     if len(pieces) <= 1:

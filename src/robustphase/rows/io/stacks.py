@@ -20,21 +20,11 @@ FEWEST_AXES, MOST_AXES = 2, 3
 
 
 class Layout(NamedTuple):
-    """How an array becomes a matrix with one sample in every row.
+    """How an array becomes a matrix with one sample in every row."""
 
-    Attributes
-    ----------
-    rows : (int, int)
-        Samples, and numbers in each.
-    pattern : tuple of int
-        Shape of one sample as it is stored: ``(n,)`` or ``(height, width)``.
-    last : bool
-        Whether the samples are the last axis rather than the first.
-    """
-
-    rows: tuple[int, int]
-    pattern: tuple[int, ...]
-    last: bool
+    rows: tuple[int, int]  # Samples, and numbers in each
+    pattern: tuple[int, ...]  # Shape of one sample as it is stored: ``(n,)`` or ``(height, width)``
+    last: bool  # Whether the samples are the last axis rather than the first
 
     @property
     def plain(self) -> bool:
@@ -43,16 +33,9 @@ class Layout(NamedTuple):
 
 
 def layout_of(shape: tuple[int, ...], where: str, *, transpose: bool = False) -> Layout:
-    """The layout of an array of covariates; what is neither a matrix nor a stack is refused.
+    """The layout of an array of covariates, with samples along the first axis, or the last one if ``transpose``.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Shape of the array.
-    where : str
-        What to call it in errors.
-    transpose : bool, default=False
-        Whether the samples are the last axis.
+    What is neither a matrix nor a stack is refused.
     """
     if not FEWEST_AXES <= len(shape) <= MOST_AXES:
         raise DataError(

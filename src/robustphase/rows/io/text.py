@@ -28,18 +28,10 @@ ENTRY = 32
 
 
 class Table(NamedTuple):
-    """A table in memory.
+    """A table in memory."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (lines, columns)
-        Its numbers.
-    names : tuple of str
-        Names of the columns, if the first line has them.
-    """
-
-    values: Array
-    names: tuple[str, ...]
+    values: Array  # (lines, columns): its numbers
+    names: tuple[str, ...]  # Names of the columns, if the first line has them
 
 
 def read_table(path: str | os.PathLike[str]) -> Table:

@@ -30,19 +30,7 @@ LZMA_MEMORY = 256 << 20
 
 
 def check_unpacks(codec: str, data: bytes, declared: int, where: str) -> None:
-    """Refuse a packed block that unpacks to more than its array declares, or that cannot be unpacked.
-
-    Parameters
-    ----------
-    codec : str
-        Its name, in `SIZES`.
-    data : bytes
-        The block as stored.
-    declared : int
-        Bytes that it should unpack to.
-    where : str
-        What to call it in errors.
-    """
+    """Refuse a packed block that unpacks to more bytes than its array declares, or that cannot be unpacked."""
     most = declared + SLACK
     try:
         size = SIZES[codec](data, most)

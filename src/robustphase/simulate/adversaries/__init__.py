@@ -1,17 +1,14 @@
-"""Adversaries by group, one file each; ``ADVERSARIES`` maps names to them.
+"""Adversaries by group; ``ADVERSARIES`` maps names to them.
 
-``responses`` and ``covariates`` rewrite one half of a sample, ``joint`` both halves, ``information`` aims at the
-samples that tell most about the signal, and ``adaptive`` at the methods: their gradients, spectra and stopping points.
+``samples`` holds those that rewrite one half of a sample or both, or aim at the samples that tell most about the signal;
+``adaptive`` those that aim at the methods: their gradients, spectra and stopping points.
 ``GROUP_ADVERSARIES`` (``whole_groups``) rewrite groups of samples that belong together, and need to be told which do.
-To add one, write a pure function from the moves in ``base`` and list it, with one sentence, at the end of its file.
+To add one, write a pure function from the moves in ``base`` and list it, with one sentence, at the end of its group.
 """
 
 from robustphase.simulate.adversaries.adaptive import ADAPTIVE
 from robustphase.simulate.adversaries.base import GROUPS, Adversary, CleanSample, Rewrite
-from robustphase.simulate.adversaries.covariates import COVARIATES
-from robustphase.simulate.adversaries.information import INFORMATION
-from robustphase.simulate.adversaries.joint import JOINT
-from robustphase.simulate.adversaries.responses import RESPONSES
+from robustphase.simulate.adversaries.samples import COVARIATES, INFORMATION, JOINT, RESPONSES
 from robustphase.simulate.adversaries.whole_groups import WHOLE_GROUPS
 from robustphase.simulate.arguments import check_choice
 

@@ -1,7 +1,11 @@
-"""Noise with a variance curve: ``y = μ + τ (z − E z)`` with ``τ² = c₀ + c₁ e + c₂ e²`` of the energy ``e = |aᴴx|²``.
+"""The two laws of noise that depends on the signal: counts, and a variance curve.
 
-The parts are read noise and whatever a background adds, shot noise, and multiplicative noise; z has the asymmetric Student law
-of :mod:`robustphase.likelihood.noise_model`. The energies in τ are held while signals move and renewed where they arrived, as in
+Counts: a reading y with the mean μ has ``P(y) = μ^y exp(−μ)/y!`` for whole numbers y ≥ 0. The unknown background b is the dark
+count. The score is ``(y − μ)/μ``, the information ``1/μ``.
+
+Noise with a variance curve: ``y = μ + τ (z − E z)`` with ``τ² = c₀ + c₁ e + c₂ e²`` of the energy ``e = |aᴴx|²``. The parts are
+read noise and whatever a background adds, shot noise, and multiplicative noise; z has the asymmetric Student law of
+:mod:`robustphase.likelihood.noise_model`. The energies in τ are held while signals move and renewed where they arrived, as in
 quasi-likelihood: what the fit says of the mean then rests on the mean alone, whatever the law.
 """
 
@@ -11,8 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erfcx, stdtr
+from scipy.special import erfcx, gammainc, gammaln, stdtr, xlogy
 
+from robustphase.constants import TINY
 from robustphase.likelihood.laws import (
     LAWS,
     CurvedNoise,
@@ -23,30 +28,81 @@ from robustphase.likelihood.laws import (
     mixture_slopes,
     renewed_mixing,
 )
-from robustphase.likelihood.noise_model import NoiseModel, e_step, law_mean, law_variance, m_step
+from robustphase.likelihood.noise_model import NOISE, NoiseModel, e_step, law_mean, law_variance, m_step
 
 Array = NDArray[Any]
-_TINY = float(np.finfo(np.float64).tiny)
+
+
+class PoissonLaw(NamedTuple):
+    """Counts; ``mixing`` (k,) is the share π of bad ones."""
+
+    mixing: Array
+
+    def only(self, columns: Array) -> PoissonLaw:
+        """The laws of some columns."""
+        return PoissonLaw(self.mixing[columns])
+
+    def least(self, m: int) -> float:
+        """Least mean that a reading may have."""
+        return LAWS.least_mean / m
+
+    def held(self, energies: Array) -> PoissonLaw:
+        """The law at given energies."""
+        return self
+
+    def judge(self, readings: Readings, means: Array) -> Judged:
+        """Probabilities to be clean, and the least-squares problem."""
+        y = readings.responses
+        counts = (y >= 0) & (y == np.rint(y))
+        whole = np.where(counts, y, 0.0)
+        residuals = whole - means
+        logs = np.where(counts, xlogy(whole, means) - means - gammaln(whole + 1), -np.inf)
+        if readings.censored is not None:
+            # Σ_{i ≥ c} of the law is the incomplete gamma function of c at μ, for zero it is one.
+            level = np.maximum(whole, 0.5)
+            tail = np.where(whole > 0, gammainc(level, means), 1.0)
+            hazard = np.exp(xlogy(whole - 1, means) - means - gammaln(level)) * (whole > 0) / np.maximum(tail, TINY)
+            # Far below the threshold both vanish, and the expected reading is just above it.
+            hazard = np.where(tail > 1e-280, hazard, whole / means)
+            residuals = np.where(readings.censored, means * hazard, residuals)
+            logs = np.where(readings.censored, np.log(np.maximum(tail, TINY)), logs)
+        clean, total = mixture(logs, self.mixing, readings)
+        return Judged(clean, clean * readings.weights / means, residuals, total)
+
+    def slopes(self, judged: Judged, readings: Readings, means: Array) -> Array:
+        """Minus the derivative of the score of the mixture by the mean, with the expected one of the law."""
+        return mixture_slopes(judged)
+
+    def as_model(self, energies: Array, backgrounds: Array, readings: Readings) -> CurvedNoise:
+        """What is reported."""
+        zeros = np.zeros(self.mixing.size)
+        scales = np.sqrt(average_usable(energies, readings.weights) + backgrounds)
+        return CurvedNoise(
+            scales,
+            zeros + NOISE.lightest,
+            zeros,
+            self.mixing,
+            backgrounds,
+            zeros + 1.0,
+            zeros,
+            np.ones(zeros.size, bool),
+        )
+
+    def renewed(self, judged: Judged, readings: Readings, means: Array, most: Array, unknowns: float) -> PoissonLaw:
+        """The law that the judgement asks for: the m-step."""
+        return PoissonLaw(renewed_mixing(judged.clean, readings.weights, most))
+
+
 #: Standardised residuals beyond it count as that large: exp(a²/2) is still a number.
 LARGEST = 35.0
 
 
 class VarianceLaw(NamedTuple):
-    """Noise with a variance curve.
+    """Noise with a variance curve."""
 
-    Attributes
-    ----------
-    noise : NoiseModel
-        Law of the standardised residuals, of scale one.
-    curve : ndarray of shape (3, k)
-        c₀, c₁ and c₂.
-    energies : ndarray of shape (m, k)
-        Energies in τ, where they were last held.
-    """
-
-    noise: NoiseModel
-    curve: Array
-    energies: Array
+    noise: NoiseModel  # Law of the standardised residuals, of scale one
+    curve: Array  # (3, k): c₀, c₁ and c₂
+    energies: Array  # (m, k): energies in τ, where they were last held
 
     @property
     def mixing(self) -> Array:
@@ -58,7 +114,7 @@ class VarianceLaw(NamedTuple):
         """τ²."""
         c, e = self.curve, self.energies
         spreads = c[0] + (c[1] + c[2] * e) * e
-        bounded: Array = np.maximum(spreads, np.maximum(LAWS.least_variance * spreads.mean(axis=0), _TINY))
+        bounded: Array = np.maximum(spreads, np.maximum(LAWS.least_variance * spreads.mean(axis=0), TINY))
         return bounded
 
     def only(self, columns: Array) -> VarianceLaw:
@@ -97,19 +153,19 @@ class VarianceLaw(NamedTuple):
                 surely, added = mixture(np.log(tail), noise.mixing, there)
             # What the e-step has counted for these readings was the density of a reading that ends there.
             before = density * (1 - noise.mixing) + noise.mixing * readings.bad
-            total = total + added - (there.weights * np.log(np.maximum(before, _TINY))).sum(axis=0)
+            total = total + added - (there.weights * np.log(np.maximum(before, TINY))).sum(axis=0)
             # Of all weights that a reading can have the largest: its score rises by no more.
             full = (1 + noise.tails) / (spreads * np.minimum(1.0, noise.skews**2))
             clean = np.where(readings.censored, surely, clean)
             weights = np.where(readings.censored, surely * full, weights)
-            residuals = np.where(readings.censored, density / np.maximum(tail, _TINY) / full, residuals)
+            residuals = np.where(readings.censored, density / np.maximum(tail, TINY) / full, residuals)
         return Judged(clean, weights * readings.weights, residuals, total)
 
     def slopes(self, judged: Judged, readings: Readings, means: Array) -> Array:
         """Minus the derivative of the score of the mixture by the mean: a residual that grows loses weight."""
         deviations = self.deviations(readings, means)
         # u r²/τ², the weight of the Student law times the squared residual.
-        squares = judged.weights / np.maximum(judged.clean * readings.weights, _TINY) * deviations**2
+        squares = judged.weights / np.maximum(judged.clean * readings.weights, TINY) * deviations**2
         lost = 2 / (1 + self.noise.degrees) * squares
         if readings.censored is not None:
             lost = np.where(readings.censored, 0.0, lost)
@@ -155,21 +211,14 @@ class VarianceLaw(NamedTuple):
 def fitted_curve(curve: Array, squares: Array, masses: Array, energies: Array) -> Array:
     """The variance curve that lowers ``Σ w [log τ² + u r²/τ²]``, by multiplicative updates that keep its parts positive.
 
-    Parameters
-    ----------
-    curve : ndarray of shape (3, k)
-        Where to begin.
-    squares, masses : ndarray of shape (m, k)
-        ``w u r²`` and ``w``.
-    energies : ndarray of shape (m, k)
-        Energies of the readings.
+    It begins at ``curve`` (3, k); ``squares`` and ``masses`` (m, k) are ``w u r²`` and w.
     """
     powers = (np.ones_like(energies), energies, energies**2)
     for _ in range(LAWS.variance_rounds):
         spreads = curve[0] + (curve[1] + curve[2] * energies) * energies
-        inverse = 1 / np.maximum(spreads, np.maximum(LAWS.least_variance * spreads.mean(axis=0), _TINY))
+        inverse = 1 / np.maximum(spreads, np.maximum(LAWS.least_variance * spreads.mean(axis=0), TINY))
         ratios = [
-            (power * squares * inverse**2).sum(axis=0) / np.maximum((power * masses * inverse).sum(axis=0), _TINY)
+            (power * squares * inverse**2).sum(axis=0) / np.maximum((power * masses * inverse).sum(axis=0), TINY)
             for power in powers
         ]
         curve = curve * np.sqrt(np.stack(ratios))
