@@ -94,9 +94,8 @@ def test_another_number_and_a_missing_file_are_none(file, tmp_path):
     assert read_pass(tmp_path, 4) is None
 
 
-@pytest.mark.parametrize(
-    "head",
-    [
+def test_a_head_that_lies_is_none_and_takes_no_memory(case, tmp_path):
+    for head in [
         {"format": 9, "pass": 3, "call": "", "sums": 0, "arrays": []},
         {"format": 2, "pass": 3, "call": "", "sums": 1, "arrays": [["<f8", [1 << 40], [0]]]},
         {"format": 2, "pass": 3, "call": "", "sums": 1, "arrays": [["<f8", [-1], [0]]]},
@@ -106,8 +105,7 @@ def test_another_number_and_a_missing_file_are_none(file, tmp_path):
         {"format": 2, "pass": 3},
         [],
         None,
-    ],
-)
-def test_a_head_that_lies_is_none_and_takes_no_memory(tmp_path, head):
-    (tmp_path / "x").write_bytes(json.dumps(head).encode() + b"\n" + 8 * b"\0" + CHECKSUM * b"\0")
-    assert read_pass(tmp_path / "x", 3) is None
+    ]:
+        with case(head):
+            (tmp_path / "x").write_bytes(json.dumps(head).encode() + b"\n" + 8 * b"\0" + CHECKSUM * b"\0")
+            assert read_pass(tmp_path / "x", 3) is None
