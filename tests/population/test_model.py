@@ -171,19 +171,16 @@ def test_below_minus_three_times_the_signal_power_the_minimiser_is_the_origin():
         minimiser([0.0, 0.0])
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
+def test_a_mistake_is_named(case):
+    for call, error, message in [
         (lambda: risk([1.0, 2.0], [1.0]), ValueError, "same length: x has 2, truth has 1"),
         (lambda: risk([[1.0]], [1.0]), ValueError, "must be a vector"),
         (lambda: hessian([1j], [1.0]), TypeError, "complex"),
         (lambda: risk([1.0], [1.0], noise_mean="none"), ValueError, "noise_mean must be"),
         (lambda: risk([1.0], [1.0], noise_variance=-1.0), ValueError, "noise_variance"),
-    ],
-)
-def test_a_mistake_is_named(call, error, message):
-    with pytest.raises(error, match=message):
-        call()
+    ]:
+        with case(message), pytest.raises(error, match=message):
+            call()
 
 
 def test_everything_promised_is_there():
