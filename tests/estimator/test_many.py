@@ -188,20 +188,18 @@ def test_the_order_of_the_signals_does_not_matter():
     assert_allclose(second.certificate_, first.certificate_[order], rtol=0.1)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "what"),
-    [
+def test_what_works_for_one_signal_only_is_refused(case):
+    for parameters, what in [
         ({"step": "paper"}, "step='paper'"),
         ({"batches": 2}, "batches=2"),
         ({"init": "mean"}, "an init of your own"),
         ({"polish": False}, "polish=False"),
         ({"mean_estimator": "mmw"}, "mean_estimator='mmw'"),
-    ],
-)
-def test_what_works_for_one_signal_only_is_refused(parameters, what):
-    A, Y, _ = make(p=2)
-    with pytest.raises(ValueError, match=what):
-        RobustPhaseRetrieval(0.1, **parameters).fit(A, Y)
+    ]:
+        with case(what):
+            A, Y, _ = make(p=2)
+            with pytest.raises(ValueError, match=what):
+                RobustPhaseRetrieval(0.1, **parameters).fit(A, Y)
 
 
 def test_streams_and_standard_errors_are_for_one_signal():

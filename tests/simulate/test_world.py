@@ -79,9 +79,8 @@ def test_nothing_global_is_read_or_changed():
     assert_array_equal(make_world(6, 80, seed=1).A, first.A)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
+def test_a_wrong_argument_is_named_with_its_value_and_a_remedy(case):
+    for settings, message in [
         ({"n": 0}, "n must be a positive integer, got 0"),
         ({"m": -5}, "m must be a positive integer, got -5"),
         ({"contamination": 10}, r"contamination must be .* got 10. Did you mean 0.1 \(10 percent\)?"),
@@ -95,8 +94,6 @@ def test_nothing_global_is_read_or_changed():
         ({"field": "quaternion"}, "field must be one of 'complex', 'real'; got 'quaternion'"),
         ({"dtype": "float16"}, "dtype must be 'float64' or 'float32' when field='real', got 'float16'"),
         ({"seed": "x"}, "seed must be a non-negative integer, a numpy Generator or None, got 'x'"),
-    ],
-)
-def test_a_wrong_argument_is_named_with_its_value_and_a_remedy(settings, message):
-    with pytest.raises(ValueError, match=message):
-        make_world(**({"n": 4, "m": 10} | settings))
+    ]:
+        with case(message), pytest.raises(ValueError, match=message):
+            make_world(**({"n": 4, "m": 10} | settings))
