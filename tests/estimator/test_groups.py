@@ -152,11 +152,12 @@ def test_bad_labels_are_refused(case):
             RobustPhaseRetrieval(0.1).fit(A, y, groups=groups)
 
 
-@pytest.mark.parametrize("parameters", [{"step": "paper"}, {"batches": 2}, {"polish": False}])
-def test_groups_are_refused_where_nothing_weighs_them(parameters):
-    A, y, labels, *_ = rotated()
-    with pytest.raises(ValueError, match="groups are weighed by the likelihood fit"):
-        RobustPhaseRetrieval(0.1, **parameters).fit(A, y, groups=labels)
+def test_groups_are_refused_where_nothing_weighs_them(case):
+    for parameters in [{"step": "paper"}, {"batches": 2}, {"polish": False}]:
+        with case(parameters):
+            A, y, labels, *_ = rotated()
+            with pytest.raises(ValueError, match="groups are weighed by the likelihood fit"):
+                RobustPhaseRetrieval(0.1, **parameters).fit(A, y, groups=labels)
 
 
 def test_a_fit_without_groups_has_none_to_flag():

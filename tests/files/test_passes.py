@@ -40,19 +40,20 @@ def file(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("parts", [PARTS, Parts(), Parts(sums=(np.ones(2),)), Parts(rows=(np.ones((2, 2)),))])
-def test_arrays_come_back_with_their_type_shape_and_order_in_memory(tmp_path, parts):
-    write_pass(tmp_path / "x", 7, "the call", parts)
-    found = read_pass(tmp_path / "x", 7)
-    assert found is not None
-    call, again = found
-    assert call == "the call"
-    for before, after in zip((*parts.sums, *parts.rows), (*again.sums, *again.rows), strict=True):
-        assert_array_equal(after, before)
-        assert after.dtype == before.dtype
-        assert after.strides == before.strides
-        assert after.flags.writeable
-    assert (len(again.sums), len(again.rows)) == (len(parts.sums), len(parts.rows))
+def test_arrays_come_back_with_their_type_shape_and_order_in_memory(case, tmp_path):
+    for parts in [PARTS, Parts(), Parts(sums=(np.ones(2),)), Parts(rows=(np.ones((2, 2)),))]:
+        with case(parts):
+            write_pass(tmp_path / "x", 7, "the call", parts)
+            found = read_pass(tmp_path / "x", 7)
+            assert found is not None
+            call, again = found
+            assert call == "the call"
+            for before, after in zip((*parts.sums, *parts.rows), (*again.sums, *again.rows), strict=True):
+                assert_array_equal(after, before)
+                assert after.dtype == before.dtype
+                assert after.strides == before.strides
+                assert after.flags.writeable
+            assert (len(again.sums), len(again.rows)) == (len(parts.sums), len(parts.rows))
 
 
 def test_an_array_with_gaps_loses_only_the_gaps(tmp_path):

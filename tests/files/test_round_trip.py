@@ -99,28 +99,29 @@ def test_responses_may_come_from_a_file_of_another_kind(stored, arrays, tmp_path
         assert_array_equal(samples.responses, y)
 
 
-@pytest.mark.parametrize("nested", ["run/3/rows", "rows"])
-def test_other_names(suffix, nested, arrays, tmp_path):
-    A, y = arrays
-    path = tmp_path / f"samples{suffix}"
-    if suffix == ".npz":
-        np.savez(path, **{nested: A, "intensity": y})
-    elif suffix == ".h5":
-        h5py = pytest.importorskip("h5py")
-        with h5py.File(path, "w") as file:
-            file[nested], file["intensity"] = A, y
-    elif suffix == ".zarr":
-        zarr = pytest.importorskip("zarr")
-        group = zarr.create_group(path)
-        group.create_array(nested, data=A)
-        group.create_array("intensity", data=y)
-    else:
-        pa = pytest.importorskip("pyarrow")
-        pq = pytest.importorskip("pyarrow.parquet")
-        pq.write_table(pa.table({**{f"{nested}{i}": A[:, i] for i in range(4)}, "intensity": y}), path)
-    with open_samples(path, covariates_name=nested, responses_name="intensity") as samples:
-        assert_array_equal(all_rows(samples), A)
-        assert_array_equal(samples.responses, y)
+def test_other_names(case, suffix, arrays, tmp_path):
+    for nested in ["run/3/rows", "rows"]:
+        with case(nested):
+            A, y = arrays
+            path = tmp_path / f"{nested.replace('/', '-')}{suffix}"
+            if suffix == ".npz":
+                np.savez(path, **{nested: A, "intensity": y})
+            elif suffix == ".h5":
+                h5py = pytest.importorskip("h5py")
+                with h5py.File(path, "w") as file:
+                    file[nested], file["intensity"] = A, y
+            elif suffix == ".zarr":
+                zarr = pytest.importorskip("zarr")
+                group = zarr.create_group(path)
+                group.create_array(nested, data=A)
+                group.create_array("intensity", data=y)
+            else:
+                pa = pytest.importorskip("pyarrow")
+                pq = pytest.importorskip("pyarrow.parquet")
+                pq.write_table(pa.table({**{f"{nested}{i}": A[:, i] for i in range(4)}, "intensity": y}), path)
+            with open_samples(path, covariates_name=nested, responses_name="intensity") as samples:
+                assert_array_equal(all_rows(samples), A)
+                assert_array_equal(samples.responses, y)
 
 
 def test_a_plain_archive_is_read_in_place_and_a_compressed_one_unpacked(arrays, tmp_path):

@@ -463,19 +463,20 @@ def test_the_design_is_measured(drawn):
     assert figures_at(x, A * np.geomspace(0.05, 1, 20), y)[1].spread > 0.5
 
 
-@pytest.mark.parametrize("weaker", [1.0, 0.5])
-@pytest.mark.parametrize("n", [20, 60])
-def test_the_curvature_of_a_complex_signal_behind_real_rows_is_held_against_its_own_population(n, weaker):
-    rng = np.random.default_rng(n)
-    A = rng.standard_normal((50 * n, n))
-    parts = np.linalg.qr(rng.standard_normal((n, 2)))[0]
-    x = (parts[:, 0] + 1j * weaker * parts[:, 1]) / np.hypot(1, weaker)
-    one, design = figures_at(x, A, np.abs(A @ x) ** 2 + 0.3 * rng.standard_normal(len(A)))
-    assert 0.7 < design.curvature < 1.6
-    assert not checked(one, design, is_complex=True).failed
-    twice = A.copy()
-    twice[:, 1] = twice[:, 0]
-    assert figures_at(x, twice, np.abs(twice @ x) ** 2)[1].curvature < CHECKS.curvature
+def test_the_curvature_of_a_complex_signal_behind_real_rows_is_held_against_its_own_population(case):
+    for weaker in [1.0, 0.5]:
+        for n in [20, 60]:
+            with case(weaker, n):
+                rng = np.random.default_rng(n)
+                A = rng.standard_normal((50 * n, n))
+                parts = np.linalg.qr(rng.standard_normal((n, 2)))[0]
+                x = (parts[:, 0] + 1j * weaker * parts[:, 1]) / np.hypot(1, weaker)
+                one, design = figures_at(x, A, np.abs(A @ x) ** 2 + 0.3 * rng.standard_normal(len(A)))
+                assert 0.7 < design.curvature < 1.6
+                assert not checked(one, design, is_complex=True).failed
+                twice = A.copy()
+                twice[:, 1] = twice[:, 0]
+                assert figures_at(x, twice, np.abs(twice @ x) ** 2)[1].curvature < CHECKS.curvature
 
 
 @pytest.mark.parametrize("n", [16, 60])

@@ -424,19 +424,20 @@ def test_an_error_of_the_reader_reaches_the_caller(case):
             assert not [thread for thread in threading.enumerate() if thread.name == "robustphase-reader"]
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
-def test_an_error_of_the_computation_stops_the_reader(threads):
-    source = Slow((10_000, 3), block_rows=8, threads=threads)
+def test_an_error_of_the_computation_stops_the_reader(case):
+    for threads in [1, 2, 5]:
+        with case(threads):
+            source = Slow((10_000, 3), block_rows=8, threads=threads)
 
-    def kernel(block):
-        if block[0, 0] >= 80:
-            raise ZeroDivisionError("no")
-        return Parts()
+            def kernel(block):
+                if block[0, 0] >= 80:
+                    raise ZeroDivisionError("no")
+                return Parts()
 
-    with pytest.raises(ZeroDivisionError):
-        source.reduce(kernel)
-    assert len(source.fetched) < 100
-    assert not [thread for thread in threading.enumerate() if thread.name == "robustphase-reader"]
+            with pytest.raises(ZeroDivisionError):
+                source.reduce(kernel)
+            assert len(source.fetched) < 100
+            assert not [thread for thread in threading.enumerate() if thread.name == "robustphase-reader"]
 
 
 def test_several_passes_may_run_at_once(stored, rng, case):

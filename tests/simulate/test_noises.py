@@ -45,14 +45,15 @@ def test_the_draws_follow_the_law_with_exactly_the_moments_asked_for(case):
     assert distance <= np.sqrt(np.log(2e6) / (2 * DRAWS))
 
 
-@pytest.mark.parametrize("name", [name for name in NOISES if name != "none"])
-def test_the_sample_mean_and_deviation_agree_with_those_asked_for(name):
-    blocks = draw_noise(name, (100, 2000), std=2.0, mean=-3.0, seed=6)
-    # Mean: Chebyshev over 2e5 draws, confidence 1 − 1e-4 whatever the tail.
-    assert abs(blocks.mean() + 3.0) <= 2.0 / np.sqrt(blocks.size * 1e-4)
-    # Deviation: the median over 100 blocks is within 10% unless half of the blocks are further off on one side. A block
-    # of the most skewed law is so with probability 0.15; 50 of 100 have a chance below 1e-10.
-    assert abs(np.median(blocks.std(axis=1)) / 2.0 - 1) < 0.1
+def test_the_sample_mean_and_deviation_agree_with_those_asked_for(case):
+    for name in [name for name in NOISES if name != "none"]:
+        with case(name):
+            blocks = draw_noise(name, (100, 2000), std=2.0, mean=-3.0, seed=6)
+            # Mean: Chebyshev over 2e5 draws, confidence 1 − 1e-4 whatever the tail.
+            assert abs(blocks.mean() + 3.0) <= 2.0 / np.sqrt(blocks.size * 1e-4)
+            # Deviation: the median over 100 blocks is within 10% unless half of the blocks are further off on one side. A block
+            # of the most skewed law is so with probability 0.15; 50 of 100 have a chance below 1e-10.
+            assert abs(np.median(blocks.std(axis=1)) / 2.0 - 1) < 0.1
 
 
 def test_no_noise_is_the_mean_and_nothing_else():

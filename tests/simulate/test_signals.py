@@ -61,20 +61,18 @@ def test_a_design_has_unit_second_moment_in_every_direction(field):
         assert_allclose(A.T @ A / m, np.zeros((n, n)), atol=6 * np.sqrt(2 / m))
 
 
-@pytest.mark.parametrize(
-    "draw",
-    [
+def test_only_the_seed_decides(case):
+    for draw in [
         lambda seed: random_signal(9, seed=seed),
         lambda seed: sparse_signal(9, 3, seed=seed),
         lambda seed: gaussian_design(5, 4, field="complex", seed=seed),
-    ],
-)
-def test_only_the_seed_decides(draw):
-    assert_array_equal(draw(3), draw(3))
-    assert not np.array_equal(draw(3), draw(4))
-    assert_array_equal(draw(np.random.default_rng(3)), draw(3))
-    stream = np.random.default_rng(3)
-    assert not np.array_equal(draw(stream), draw(stream))
+    ]:
+        with case(draw):
+            assert_array_equal(draw(3), draw(3))
+            assert not np.array_equal(draw(3), draw(4))
+            assert_array_equal(draw(np.random.default_rng(3)), draw(3))
+            stream = np.random.default_rng(3)
+            assert not np.array_equal(draw(stream), draw(stream))
 
 
 def test_a_wrong_argument_is_named_with_its_value_and_a_remedy(case):
