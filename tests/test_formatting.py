@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import pytest
-
 from robustphase.formatting import duration, in_bytes, number, short_number
 
 
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [
+def test_sizes_are_told_for_a_person(case):
+    for count, text in [
         (0, "0 bytes"),
         (999, "999 bytes"),
         (1500, "1.5 kB"),
         (8 * 10**9, "8 GB"),
         (999_999, "1000 kB"),
         (10**16, "10000 TB"),
-    ],
-)
-def test_sizes_are_told_for_a_person(count, text):
-    assert in_bytes(count) == text
+    ]:
+        with case(count, text):
+            assert in_bytes(count) == text
 
 
 def test_estimated_sizes_have_two_digits_and_times_are_words():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
+from tests.effort import THOROUGH
 
 from robustphase import RobustPhaseRetrieval, distance, leading_eigenvector, paper, robust_covariance, spectral_init
 from robustphase.simulate import make_world
@@ -38,7 +39,8 @@ def test_a_fit_is_as_good_as_without_the_huge_samples(field, parameters):
     world, bad, data = spoilt_worlds(field)
     without = RobustPhaseRetrieval(**parameters).fit(world.A[~bad], world.y[~bad])
     reference = distance(without.signal_, world.truth, relative=True)
-    for A, y in data:
+    # All data by default; in other ways to fit those of every second kind, by turns of the field, where there is not much time.
+    for A, y in data[field == "complex" :: 2] if parameters and not THOROUGH else data:
         model = RobustPhaseRetrieval(**parameters).fit(A, y)
         assert model.converged_
         assert (model.weights_[bad] == 0).all()

@@ -70,9 +70,8 @@ def test_where_most_numbers_are_huge_the_error_names_the_unit(good):
     assert check_samples(with_entry(halves, (39, 0), 1e200), y, nonfinite="drop").dropped.sum() == 31
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
+def test_malformed_samples_are_explained(case, good):
+    for change, error, message in [
         (lambda A, y: (A[0], y), ValueError, r"A must be two-dimensional .*got shape \(5,\).*reshape"),
         (lambda A, y: (A[:, :, None], y), ValueError, r"A must be two-dimensional"),
         (lambda A, y: (A[:0], y[:0]), ValueError, r"A is empty: shape \(0, 5\)"),
@@ -89,12 +88,11 @@ def test_where_most_numbers_are_huge_the_error_names_the_unit(good):
         (lambda A, y: (A, y.astype(object)), TypeError, r"y must hold numbers, got dtype object"),
         (lambda A, y: (A, y + 1j), ValueError, r"y holds complex numbers.*np.abs"),
         (lambda A, y: (A * np.nan, y), ValueError, r"40 rows of A"),
-    ],
-)
-def test_malformed_samples_are_explained(good, change, error, message):
-    for entry_point in (check_samples, wirtinger_flow):
-        with pytest.raises(error, match=message):
-            entry_point(*change(*good))
+    ]:
+        with case(message):
+            for entry_point in (check_samples, wirtinger_flow):
+                with pytest.raises(error, match=message):
+                    entry_point(*change(*good))
 
 
 def test_nothing_left_after_dropping_is_an_error(good):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.effort import THOROUGH
 
 from robustphase import distance
 from robustphase.baselines import METHODS
@@ -63,6 +64,7 @@ VANISHING = {
 REAL_ONLY = ("prox_linear", "cauchy_least_squares")
 #: Every iteration of the first solves a convex problem, the hardest of them to its own limit.
 ITERATIONS = {"prox_linear": 10}
+USUALLY = 40 if THOROUGH else 20
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -73,7 +75,7 @@ def test_the_signal_is_finite_whatever_the_data(name, case):
         for attack, spoil in ATTACKS.items():
             with case(dtype, attack):
                 A, y = spoil(*clean(dtype), huge)
-                found = METHODS[name](A.astype(dtype, copy=False), y, max_iter=ITERATIONS.get(name, 40))
+                found = METHODS[name](A.astype(dtype, copy=False), y, max_iter=ITERATIONS.get(name, USUALLY))
                 assert found.signal.shape == (A.shape[1],)
                 assert np.isfinite(found.signal).all()
                 assert np.isfinite(found.initial_signal).all()

@@ -62,9 +62,8 @@ def test_the_limit_on_iterations_is_kept(noisy, case):
             assert method(samples.A, samples.y, max_iter=3, tol=0.0).n_iter <= 3
 
 
-@pytest.mark.parametrize(
-    ("keywords", "message"),
-    [
+def test_bad_arguments_are_explained_by_every_method(samples, case):
+    for keywords, message in [
         ({"start": np.ones(5)}, r"start must be None or an array of 6 numbers.*shape \(5,\)"),
         ({"start": np.zeros(6)}, r"start must be finite and not zero"),
         ({"start": np.full(6, np.nan)}, r"start must be finite"),
@@ -78,12 +77,11 @@ def test_the_limit_on_iterations_is_kept(noisy, case):
         ({"random_state": "seed"}, r"random_state must be None, a whole number"),
         ({"random_state": -1}, r"random_state must be None, a whole number"),
         ({"nonfinite": "keep"}, r"nonfinite must be one of"),
-    ],
-)
-def test_bad_arguments_are_explained_by_every_method(samples, keywords, message, case):
-    for name, method in METHODS.items():
-        with case(name), pytest.raises(ValueError, match=message):
-            method(samples.A, samples.y, **keywords)
+    ]:
+        with case(keywords, message):
+            for name, method in METHODS.items():
+                with case(name), pytest.raises(ValueError, match=message):
+                    method(samples.A, samples.y, **keywords)
 
 
 def test_bad_data_is_explained_by_every_method(samples, case):
@@ -122,9 +120,8 @@ def test_real_methods_refuse_complex_rows_by_name(noiseless, name):
         METHODS[name](samples.A, samples.y)
 
 
-@pytest.mark.parametrize(
-    ("name", "keywords", "message"),
-    [
+def test_bad_constants_are_explained(case, samples):
+    for name, keywords, message in [
         ("polyak_subgradient", {"optimal_loss": -1.0}, "optimal_loss must be"),
         ("geometric_subgradient", {"first_step": 0.0}, "first_step must be a positive number"),
         ("geometric_subgradient", {"decay": 1.0}, "decay must lie strictly between 0 and 1"),
@@ -133,11 +130,9 @@ def test_real_methods_refuse_complex_rows_by_name(noiseless, name):
         ("median_reshaped_wirtinger_flow", {"most_residual": 0.5}, "most_residual must be a number of at least 1"),
         ("wirtinger_flow", {"warm_up": -1.0}, "warm_up must be"),
         ("prox_linear", {"max_inner": 0}, "max_inner must be"),
-    ],
-)
-def test_bad_constants_are_explained(samples, name, keywords, message):
-    with pytest.raises(ValueError, match=message):
-        METHODS[name](samples.A, samples.y, **keywords)
+    ]:
+        with case(name, keywords), pytest.raises(ValueError, match=message):
+            METHODS[name](samples.A, samples.y, **keywords)
 
 
 @pytest.mark.parametrize(("name", "keyword"), [("smoothed_l1", "delta"), ("cauchy_least_squares", "f_scale")])

@@ -26,18 +26,19 @@ def problem_of(samples):
 # --- Lanczos -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("smallest", [False, True])
-@pytest.mark.parametrize("kind", [np.float64, np.complex128])
-def test_lanczos_finds_the_extreme_eigenvector(rng, kind, smallest):
-    A = rng.standard_normal((300, 25)).astype(kind)
-    if kind is np.complex128:
-        A += 1j * rng.standard_normal((300, 25))
-    weights = rng.standard_normal(300)
-    values, vectors = np.linalg.eigh((A.conj().T * weights) @ A / 300)
-    found = starts.extreme_eigenpair(MemoryRows(A), weights, seed=0, smallest=smallest)
-    end = 0 if smallest else -1
-    assert_allclose(found.value, values[end], rtol=1e-6)
-    assert abs(np.vdot(found.vector, vectors[:, end])) > 1 - 1e-5
+def test_lanczos_finds_the_extreme_eigenvector(case, rng):
+    for smallest in [False, True]:
+        for kind in [np.float64, np.complex128]:
+            with case(smallest, kind):
+                A = rng.standard_normal((300, 25)).astype(kind)
+                if kind is np.complex128:
+                    A += 1j * rng.standard_normal((300, 25))
+                weights = rng.standard_normal(300)
+                values, vectors = np.linalg.eigh((A.conj().T * weights) @ A / 300)
+                found = starts.extreme_eigenpair(MemoryRows(A), weights, seed=0, smallest=smallest)
+                end = 0 if smallest else -1
+                assert_allclose(found.value, values[end], rtol=1e-6)
+                assert abs(np.vdot(found.vector, vectors[:, end])) > 1 - 1e-5
 
 
 def test_lanczos_survives_a_matrix_of_rank_one_and_one_of_zeros(rng):
@@ -143,22 +144,19 @@ def test_phases_have_modulus_one_except_at_zero():
 # --- The loop ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("propose", "n_iter", "converged"),
-    [
+def test_the_loop_ends_as_the_proposals_do(case, noiseless):
+    for propose, n_iter, converged in [
         (lambda x, t: 0.5 * x if t < 3 else 0 * x, 4, True),
         (lambda x, t: None if t == 2 else 0.1 * x, 2, False),
         (lambda x, t: -9 * x, 6, False),
         (lambda x, t: np.full_like(x, np.nan), 0, False),
-    ],
-    ids=["settles", "has no move", "runs away", "is not a number"],
-)
-def test_the_loop_ends_as_the_proposals_do(noiseless, propose, n_iter, converged):
-    problem = problem_of(noiseless(4, 10, 0))
-    start = np.ones(4)
-    found = descend(problem, start, propose, max_iter=50, tol=1e-9)
-    assert (found.n_iter, found.converged) == (n_iter, converged)
-    assert np.isfinite(found.signal).all()
+    ]:
+        with case(propose, n_iter, converged):
+            problem = problem_of(noiseless(4, 10, 0))
+            start = np.ones(4)
+            found = descend(problem, start, propose, max_iter=50, tol=1e-9)
+            assert (found.n_iter, found.converged) == (n_iter, converged)
+            assert np.isfinite(found.signal).all()
 
 
 # --- The convex model of the prox-linear method ---------------------------------------------------------------------------

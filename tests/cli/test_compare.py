@@ -59,9 +59,8 @@ def test_progress_goes_to_standard_error_in_plain_lines(run):
     assert run("compare", "--methods", "wirtinger_flow", "--attacks", "none", *SMALL, "--quiet").output == ""
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
+def test_bad_usage(case, run, tmp_path):
+    for options, said in [
         (("--methods", "robustfase"), "Did you mean robustphase"),
         (("--attacks", "decoy,hugee"), "Did you mean huge"),
         (("--attacks", ","), "the list is empty"),
@@ -69,11 +68,10 @@ def test_progress_goes_to_standard_error_in_plain_lines(run):
         (("--noises", "cauchy"), "is not known"),
         (("--out", "runs.txt"), "must end in .csv or .parquet"),
         (("--out", "same.csv", "--table", "same.csv"), "name the same file"),
-    ],
-)
-def test_bad_usage(run, tmp_path, options, said):
-    assert said in run("compare", *options, code=2).stderr
-    assert not list(tmp_path.iterdir())
+    ]:
+        with case(options):
+            assert said in run("compare", *options, code=2).stderr
+            assert not list(tmp_path.iterdir())
 
 
 def test_an_interruption_shows_what_was_finished(run, monkeypatch):

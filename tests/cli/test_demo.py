@@ -64,9 +64,8 @@ def test_the_pictures_are_grey_and_have_norm_one_as_signals():
         assert np.linalg.norm(unit(picture)) == pytest.approx(1)
 
 
-@pytest.mark.parametrize(
-    ("signal", "said"),
-    [
+def test_the_verdict_fits_the_answer(case):
+    for signal, said in [
         (unit(sailing_boat(SIDE)), "as good as the oracle"),
         (-unit(sailing_boat(SIDE)) * 1.1, "recovered"),
         (unit(grin(SIDE)), "fooled by the forgery"),
@@ -74,11 +73,10 @@ def test_the_pictures_are_grey_and_have_norm_one_as_signals():
         (np.zeros(SIDE**2), "lost"),
         (np.full(SIDE**2, np.nan), "gave no answer"),
         (np.empty(0), "gave no answer"),
-    ],
-)
-def test_the_verdict_fits_the_answer(signal, said):
-    outcome = module._judged("some_method", signal, 1.0, unit(sailing_boat(SIDE)), best=0.05)
-    assert outcome.verdict == said
+    ]:
+        with case(said):
+            outcome = module._judged("some_method", signal, 1.0, unit(sailing_boat(SIDE)), best=0.05)
+            assert outcome.verdict == said
 
 
 def test_a_rival_that_raises_has_no_answer_but_ours_must_not():

@@ -32,14 +32,15 @@ def test_a_file_that_is_not_there(run, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04 but no archive", b"\x93NUMPY\x01\x00 cut off"])
-@pytest.mark.parametrize("suffix", [".npz", ".h5", ".npy"])
-def test_a_file_that_is_something_else(run, tmp_path, content, suffix):
-    path = tmp_path / f"odd{suffix}"
-    path.write_bytes(content)
-    options = ("--responses", path) if suffix == ".npy" else ()
-    assert "odd" in sentence(run("fit", path, *options, code=1))
-    assert not (tmp_path / "odd-result.npz").exists()
+def test_a_file_that_is_something_else(case, run, tmp_path):
+    for content in [b"", b"hello", b"PK\x03\x04 but no archive", b"\x93NUMPY\x01\x00 cut off"]:
+        for suffix in [".npz", ".h5", ".npy"]:
+            with case(content, suffix):
+                path = tmp_path / f"odd{suffix}"
+                path.write_bytes(content)
+                options = ("--responses", path) if suffix == ".npy" else ()
+                assert "odd" in sentence(run("fit", path, *options, code=1))
+                assert not (tmp_path / "odd-result.npz").exists()
 
 
 def test_a_folder_instead_of_a_file(run, tmp_path):
@@ -62,9 +63,8 @@ def test_a_file_that_may_not_be_read(run, tmp_path, data, monkeypatch):
     assert "ermission" in sentence(run("fit", data, code=1))
 
 
-@pytest.mark.parametrize(
-    ("arrays", "said"),
-    [
+def test_arrays_that_do_not_belong_together(case, run, tmp_path):
+    for arrays, said in [
         ({"A": np.ones((5, 2)), "y": np.ones(4)}, "4"),
         ({"A": np.ones(5), "y": np.ones(5)}, "A"),
         ({"A": np.ones((5, 2))}, "y"),
@@ -72,12 +72,11 @@ def test_a_file_that_may_not_be_read(run, tmp_path, data, monkeypatch):
         ({"A": np.ones((0, 5)), "y": np.ones(0)}, "A"),
         ({"A": np.array([["x", "y"]] * 4), "y": np.ones(4)}, "A"),
         ({"A": np.ones((5, 2)), "y": np.ones(5) * 1j}, "y"),
-    ],
-)
-def test_arrays_that_do_not_belong_together(run, tmp_path, arrays, said):
-    np.savez(tmp_path / "wrong.npz", **arrays)
-    assert said in sentence(run("fit", "wrong.npz", code=1))
-    assert not (tmp_path / "wrong-result.npz").exists()
+    ]:
+        with case(said):
+            np.savez(tmp_path / "wrong.npz", **arrays)
+            assert said in sentence(run("fit", "wrong.npz", code=1))
+            assert not (tmp_path / "wrong-result.npz").exists()
 
 
 def test_python_objects_are_never_unpickled(run, tmp_path):
@@ -107,23 +106,7 @@ def test_a_missing_package_is_named_with_the_command_to_install_it(tmp_path, wor
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("option", ["--out", "--report"])
-@pytest.mark.parametrize(
-    ("target", "said"),
-    [
-        ("missing/file.npz", "the folder missing does not exist"),
-        ("folder", "it is a folder"),
-        ("folder/x/y.npz", "does not exist"),
-        ("locked.npz", "marked read-only"),
-        ("pipe", "not an ordinary file"),
-        ("/proc/result.npz", "cannot write /proc/result.npz"),
-        ("/dev/null", "not an ordinary file"),
-        ("n" * 300 + ".npz", "File name too long"),
-    ],
-)
-def test_an_output_that_cannot_be_written_is_refused_before_the_work(
-    run, tmp_path, data, monkeypatch, option, target, said
-):
+def test_an_output_that_cannot_be_written_is_refused_before_the_work(run, tmp_path, data, monkeypatch, case):
     (tmp_path / "folder").mkdir()
     (tmp_path / "locked.npz").write_text("precious")
     (tmp_path / "locked.npz").chmod(0o444)
@@ -134,9 +117,21 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_work(
         raise AssertionError("the work has begun")
 
     monkeypatch.setattr(fit_module, "open_samples", no_work)
-    assert said in sentence(run("fit", data, option, target, code=1))
-    assert sorted(path.name for path in tmp_path.iterdir()) == before
-    assert (tmp_path / "locked.npz").read_text() == "precious"
+    for target, said in [
+        ("missing/file.npz", "the folder missing does not exist"),
+        ("folder", "it is a folder"),
+        ("folder/x/y.npz", "does not exist"),
+        ("locked.npz", "marked read-only"),
+        ("pipe", "not an ordinary file"),
+        ("/proc/result.npz", "cannot write /proc/result.npz"),
+        ("/dev/null", "not an ordinary file"),
+        ("n" * 300 + ".npz", "File name too long"),
+    ]:
+        for option in ("--out", "--report"):
+            with case(option, target):
+                assert said in sentence(run("fit", data, option, target, code=1))
+                assert sorted(path.name for path in tmp_path.iterdir()) == before
+                assert (tmp_path / "locked.npz").read_text() == "precious"
 
 
 def test_a_link_that_leads_out_of_its_folder_is_refused_before_the_work(run, tmp_path, data):
@@ -272,7 +267,8 @@ def test_a_hostile_file_name_is_only_a_name(run, tmp_path, data, name):
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted([name, out, "report.html"])
 
 
-@pytest.mark.parametrize("name", [*HOSTILE, b"bytes\xff.npz"])
-def test_a_hostile_file_name_in_an_error(run, name):
-    said = sentence(run("fit", "--", os.fsdecode(name), code=1))
-    assert "\x1b" not in said
+def test_a_hostile_file_name_in_an_error(case, run):
+    for name in [*HOSTILE, b"bytes\xff.npz"]:
+        with case(name):
+            said = sentence(run("fit", "--", os.fsdecode(name), code=1))
+            assert "\x1b" not in said

@@ -172,9 +172,8 @@ def test_the_report_says_how_it_was_made(run, tmp_path, data):
     assert not leftovers(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
+def test_bad_usage(case, run, tmp_path, data):
+    for arguments, said in [
         (("--image-shape", "4x4"), "16 pixels, but the covariates have 9 columns"),
         (("--image-shape", "4"), "not a height and a width"),
         (("--contamination", "5"), "Did you mean 0.05 (5 percent)?"),
@@ -185,11 +184,10 @@ def test_the_report_says_how_it_was_made(run, tmp_path, data):
         (("--out", "data.npz"), "name the same file"),
         (("--out", "same.x", "--report", "same.x"), "name the same file"),
         (("--nope",), "No such option"),
-    ],
-)
-def test_bad_usage(run, tmp_path, data, options, said):
-    assert said in run("fit", data, *options, code=2).stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["data.npz"]
+    ]:
+        with case(arguments):
+            assert said in run("fit", data, *arguments, code=2).stderr
+            assert [path.name for path in tmp_path.iterdir()] == ["data.npz"]
 
 
 def test_samples_that_are_not_numbers_are_refused_with_the_option_that_drops_them(run, tmp_path, world):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 
 import click
-import pytest
 
 from robustphase.cli.app import COMMANDS, application
 
@@ -24,28 +23,31 @@ def test_the_list_of_commands_names_each_with_a_sentence(run):
         assert f"{name} {sentence}" in text
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_begins_with_what_the_command_does_and_ends_with_an_example(run, name):
-    lines = run(name, "--help").stdout.rstrip().splitlines()
-    assert lines[2].strip() == COMMANDS[name]
-    example = [line for line in lines if line.startswith(f"  robustphase {name}")]
-    assert lines[-1] in example
-    assert "Example:" in lines
+def test_help_begins_with_what_the_command_does_and_ends_with_an_example(case, run):
+    for name in COMMANDS:
+        with case(name):
+            lines = run(name, "--help").stdout.rstrip().splitlines()
+            assert lines[2].strip() == COMMANDS[name]
+            example = [line for line in lines if line.startswith(f"  robustphase {name}")]
+            assert lines[-1] in example
+            assert "Example:" in lines
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_examples_can_be_typed(name):
-    for line in command_named(name).example.strip().splitlines():
-        _, subcommand, *arguments = shlex.split(line)
-        command_named(subcommand).make_context(subcommand, arguments, parent=CONTEXT)
+def test_the_examples_can_be_typed(case):
+    for name in COMMANDS:
+        with case(name):
+            for line in command_named(name).example.strip().splitlines():
+                _, subcommand, *arguments = shlex.split(line)
+                command_named(subcommand).make_context(subcommand, arguments, parent=CONTEXT)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_is_explained_and_belongs_to_a_group(name):
-    for parameter in command_named(name).params:
-        if isinstance(parameter, click.Option):
-            assert parameter.help, parameter.name
-            assert parameter.help.rstrip().endswith("."), parameter.name
+def test_every_option_is_explained_and_belongs_to_a_group(case):
+    for name in COMMANDS:
+        with case(name):
+            for parameter in command_named(name).params:
+                if isinstance(parameter, click.Option):
+                    assert parameter.help, parameter.name
+                    assert parameter.help.rstrip().endswith("."), parameter.name
 
 
 def test_the_version_is_that_of_the_package(run):

@@ -67,14 +67,15 @@ def test_fit_never_writes_over_its_start(run, tmp_path, data):
     assert (tmp_path / "start.npy").read_bytes() == before
 
 
-@pytest.mark.parametrize("option", ["--out", "--report", "--checkpoint"])
-def test_fit_never_writes_into_its_data(run, tmp_path, world, option):
+def test_fit_never_writes_into_its_data(run, tmp_path, world, case):
     pytest.importorskip("zarr")
     save_samples(tmp_path / "data.zarr", world.A, world.y)
     before = contents(tmp_path / "data.zarr")
-    said = run("fit", "data.zarr", option, "data.zarr/A/zarr.json", "--overwrite", code=2).output
-    assert "inside of the data" in said
-    assert contents(tmp_path / "data.zarr") == before
+    for option in ("--out", "--report", "--checkpoint"):
+        with case(option):
+            said = run("fit", "data.zarr", option, "data.zarr/A/zarr.json", "--overwrite", code=2).output
+            assert "inside of the data" in said
+            assert contents(tmp_path / "data.zarr") == before
 
 
 def test_leftovers_of_killed_runs_are_swept_but_not_those_of_running_ones(run, tmp_path, data):
@@ -103,15 +104,16 @@ def test_a_run_that_goes_on_writes_over_nothing_but_its_own(run, tmp_path, data)
     run(*asked, "--out", "first.npz")
 
 
-@pytest.mark.parametrize("option", ["--out", "--flagged"])
-def test_report_leaves_existing_files_alone(run, tmp_path, data, option):
+def test_report_leaves_existing_files_alone(run, tmp_path, data, case):
     run("fit", data, "--noise-mean", "unknown", "--out", "result.npz")
-    (tmp_path / "precious").write_bytes(b"mine")
-    asked = ("report", "result.npz", option, "precious")
-    assert "exists already" in run(*asked, code=1).output
-    assert (tmp_path / "precious").read_bytes() == b"mine"
-    run(*asked, "--overwrite")
-    assert (tmp_path / "precious").read_bytes() != b"mine"
+    for option in ("--out", "--flagged"):
+        (tmp_path / "precious").write_bytes(b"mine")
+        asked = ("report", "result.npz", option, "precious")
+        with case(option):
+            assert "exists already" in run(*asked, code=1).output
+            assert (tmp_path / "precious").read_bytes() == b"mine"
+            run(*asked, "--overwrite")
+            assert (tmp_path / "precious").read_bytes() != b"mine"
 
 
 COMPARISON = ("compare", "--methods", "wirtinger_flow", "--attacks", "none", "--n", 5, "--m", 100, "--seeds", 1)
@@ -143,12 +145,12 @@ def test_experiments_leave_existing_files_alone(run, tmp_path, asked):
 @pytest.mark.parametrize(
     "asked", [(*COMPARISON, "--out", "mine.csv"), (*SEARCH, "--store", "mine.json")], ids=["compare", "attack"]
 )
-@pytest.mark.parametrize("overwrite", [False, True])
-def test_what_is_continued_is_never_written_over(run, tmp_path, asked, overwrite):
+def test_what_is_continued_is_never_written_over(run, tmp_path, asked):
     """Days of runs must not be lost to an option that was meant for the table beside them."""
     (tmp_path / asked[-1]).write_bytes(b"1,2,3\n")
-    assert "was left as it is" in run(*asked, *(["--overwrite"] if overwrite else []), code=1).output
-    assert (tmp_path / asked[-1]).read_bytes() == b"1,2,3\n"
+    for more in ((), ("--overwrite",)):
+        assert "was left as it is" in run(*asked, *more, code=1).output
+        assert (tmp_path / asked[-1]).read_bytes() == b"1,2,3\n"
     (tmp_path / asked[-1]).unlink()
     run(*asked)
     made = (tmp_path / asked[-1]).read_bytes()

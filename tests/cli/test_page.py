@@ -24,13 +24,14 @@ def test_the_page_has_an_example_of_every_command():
     assert {arguments[0] for arguments, _ in EXAMPLES} == set(COMMANDS)
 
 
-@pytest.mark.parametrize("arguments", [arguments for arguments, _ in EXAMPLES], ids=" ".join)
-def test_the_options_exist(arguments):
-    context = click.Context(application, info_name="robustphase")
-    command = application.get_command(context, arguments[0])
-    assert command is not None
-    if arguments[-1] != "10":  # The example of a wrong value.
-        command.make_context(arguments[0], arguments[1:], parent=context)
+def test_the_options_exist(case):
+    for arguments in [arguments for arguments, _ in EXAMPLES]:
+        with case(arguments):
+            context = click.Context(application, info_name="robustphase")
+            command = application.get_command(context, arguments[0])
+            assert command is not None
+            if arguments[-1] != "10":  # The example of a wrong value.
+                command.make_context(arguments[0], arguments[1:], parent=context)
 
 
 @pytest.mark.usefixtures("sketched", "in_one_process")

@@ -41,13 +41,11 @@ def test_what_cannot_be_reached_is_an_error_in_the_words_of_options(run):
     assert len(said.splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
+def test_bad_usage(case, run):
+    for arguments, said in [
         ((), "Missing option '--n'"),
         (("--n", 5, "--m", 50, "--target-error", 0.1), "not both"),
         (("--n", 5, "--contamination", 10), "Did you mean 0.1 (10 percent)?"),
-    ],
-)
-def test_bad_usage(run, arguments, said):
-    assert said in run("plan", *arguments, code=2).stderr
+    ]:
+        with case(arguments):
+            assert said in run("plan", *arguments, code=2).stderr

@@ -53,9 +53,8 @@ def test_a_pair_of_npy_files(run, tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy", allow_pickle=False), world.y)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
+def test_bad_usage_is_told_apart_and_explained(case, run, tmp_path):
+    for arguments, said in [
         (("data.txt",), "must end in .npz"),
         (("A.npy",), "--responses Y.npy"),
         (("data.npz", "--responses", "y.npy"), "holds the responses itself"),
@@ -69,11 +68,10 @@ def test_a_pair_of_npy_files(run, tmp_path):
         (("data.npz", "--noise", "zzzzzz"), "Known: gaussian"),
         (("data.npz", "--n", "0"), "0 is not in the range"),
         ((), "Missing argument"),
-    ],
-)
-def test_bad_usage_is_told_apart_and_explained(run, tmp_path, arguments, said):
-    assert said in run("simulate", *arguments, code=2).stderr
-    assert not list(tmp_path.iterdir())
+    ]:
+        with case(arguments):
+            assert said in run("simulate", *arguments, code=2).stderr
+            assert not list(tmp_path.iterdir())
 
 
 def test_an_error_of_the_library_speaks_in_options(run):

@@ -10,7 +10,6 @@ import warnings
 
 import click
 import numpy as np
-import pytest
 from click.testing import CliRunner
 from tests.processes import COMMAND_LINE, start
 
@@ -36,9 +35,8 @@ def sample(quiet: bool, debug: bool, **rest: object) -> None:
     click.echo(warnings_said())
 
 
-@pytest.mark.parametrize(
-    ("message", "expected"),
-    [
+def test_messages_of_the_library_are_told_in_options(case):
+    for message, expected in [
         ('Try noise_mean="unknown".', "Try --noise-mean unknown."),
         ("Try noise_mean='unknown', or level=0.15.", "Try --noise-mean unknown, or --level 0.15."),
         ("Try level=1e-3 or level=-2.5", "Try --level 1e-3 or --level -2.5"),
@@ -50,10 +48,9 @@ def sample(quiet: bool, debug: bool, **rest: object) -> None:
         ("say where (responses=...).", "say where (--responses ...)."),
         ("y**2 if y holds magnitudes; a == b", "y**2 if y holds magnitudes; a == b"),
         ("pass level to see, pass other to see", "pass --level to see, pass other to see"),
-    ],
-)
-def test_messages_of_the_library_are_told_in_options(message, expected):
-    assert in_options(message, sample) == expected
+    ]:
+        with case(message):
+            assert in_options(message, sample) == expected
 
 
 def test_a_warning_is_one_line_on_standard_error_and_can_be_kept():
@@ -62,9 +59,8 @@ def test_a_warning_is_one_line_on_standard_error_and_can_be_kept():
     assert result.stdout == "--noise-mean unknown may help, or --level 3\n"
 
 
-@pytest.mark.parametrize(
-    ("error", "said"),
-    [
+def test_every_error_has_a_sentence(case):
+    for error, said in [
         (ValueError("first\n  second"), "first second"),
         (OSError(28, "No space left on device"), "no space left on the disk while writing the output."),
         (OSError(28, "No space left on device", "a\nb"), "no space left on the disk while writing a\\nb."),
@@ -74,10 +70,9 @@ def test_a_warning_is_one_line_on_standard_error_and_can_be_kept():
         (ImportError("needs h5py"), "needs h5py"),
         (IndexError("9"), "unexpected IndexError: 9. --debug shows where; please report it."),
         (ValueError(), "unexpected ValueError: no message. --debug shows where; please report it."),
-    ],
-)
-def test_every_error_has_a_sentence(error, said):
-    assert sentence(error) == said
+    ]:
+        with case(said):
+            assert sentence(error) == said
 
 
 def test_control_characters_are_spelled_out():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from tests.effort import seeds
 
 from robustphase import distance
 from robustphase.descend.robust_gradient import DescentRule, gradient_points, robust_descent, robust_gradient
@@ -61,7 +62,7 @@ def test_pairing_doubles_the_contamination_and_stays_below_a_half():
 
 def test_a_descent_comes_home_under_attack():
     cases = (("paper", False, False), ("paper", True, True), ("newton", False, False), ("newton", False, True))
-    for seed, (step, paired, unknown) in ((seed, case) for seed in range(2) for case in cases):
+    for seed, (step, paired, unknown) in ((seed, case) for seed in seeds(1, 2) for case in cases):
         case = f"{step}, {'paired' if paired else 'single'}, {'unknown' if unknown else 'zero'} mean, seed {seed}"
         world = make_world(15, 1600, contamination=0.05, attack="huge", noise_std=0.2, seed=seed)
         start, samples = 1.15 * world.truth, check_samples(world.A, world.y)

@@ -118,9 +118,9 @@ def test_two_kinds_of_groups_are_judged_side_by_side():
     assert_array_equal(np.flatnonzero(bad_pixels), [7])
 
 
-@pytest.mark.parametrize(
-    ("groups", "error", "what"),
-    [
+def test_bad_labels_are_refused(case):
+    A, y, *_ = rotated()
+    for groups, error, what in [
         (np.arange(10), ValueError, "1500 rows but groups has 10 labels"),
         (np.zeros(1500, int), ValueError, "a single group is compared with nothing"),
         (np.arange(1500), ValueError, "no two samples share a group"),
@@ -147,19 +147,17 @@ def test_two_kinds_of_groups_are_judged_side_by_side():
         ),
         ([[1, 2], [3]] * 750, ValueError, "rows of different lengths"),
         (np.arange(1500)[np.newaxis] % 7, ValueError, "column 0 of groups has 1 labels"),
-    ],
-)
-def test_bad_labels_are_refused(groups, error, what):
-    A, y, *_ = rotated()
-    with pytest.raises(error, match=what):
-        RobustPhaseRetrieval(0.1).fit(A, y, groups=groups)
+    ]:
+        with case(what), pytest.raises(error, match=what):
+            RobustPhaseRetrieval(0.1).fit(A, y, groups=groups)
 
 
-@pytest.mark.parametrize("parameters", [{"step": "paper"}, {"batches": 2}, {"polish": False}])
-def test_groups_are_refused_where_nothing_weighs_them(parameters):
-    A, y, labels, *_ = rotated()
-    with pytest.raises(ValueError, match="groups are weighed by the likelihood fit"):
-        RobustPhaseRetrieval(0.1, **parameters).fit(A, y, groups=labels)
+def test_groups_are_refused_where_nothing_weighs_them(case):
+    for parameters in [{"step": "paper"}, {"batches": 2}, {"polish": False}]:
+        with case(parameters):
+            A, y, labels, *_ = rotated()
+            with pytest.raises(ValueError, match="groups are weighed by the likelihood fit"):
+                RobustPhaseRetrieval(0.1, **parameters).fit(A, y, groups=labels)
 
 
 def test_a_fit_without_groups_has_none_to_flag():

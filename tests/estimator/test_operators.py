@@ -172,19 +172,17 @@ def test_a_real_transform_gives_a_real_signal():
     assert error(model.signal_, truth) < 1.15 * error(rp.RobustPhaseRetrieval(0.1).fit(operator, y).signal_, truth)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
+def test_what_needs_rows_is_refused_by_name(case):
+    for options, words in [
         ({"whiten": True}, "whiten=True"),
         ({"step": "paper"}, "step='paper'"),
         ({"batches": 3}, "batches=3"),
         ({"init": "covariance"}, "init='covariance'"),
-    ],
-)
-def test_what_needs_rows_is_refused_by_name(options, words):
-    w = world(n=10, m=200)
-    with pytest.raises(ValueError, match=words):
-        rp.RobustPhaseRetrieval(0.1, **options).fit(aslinearoperator(w.A), w.y)
+    ]:
+        with case(words):
+            w = world(n=10, m=200)
+            with pytest.raises(ValueError, match=words):
+                rp.RobustPhaseRetrieval(0.1, **options).fit(aslinearoperator(w.A), w.y)
 
 
 def test_signals_of_an_operator_are_fitted_one_by_one():

@@ -139,9 +139,8 @@ def test_a_column_of_responses_is_taken_with_a_warning(clean):
     assert_array_equal(model.signal_, RobustPhaseRetrieval().fit(*clean).signal_)
 
 
-@pytest.mark.parametrize(
-    ("change", "kind", "message"),
-    [
+def test_malformed_data_is_refused_in_words_that_help(case, clean):
+    for change, kind, message in [
         (lambda A, y: (csr_array(A), y), TypeError, r"Sparse data was passed.*toarray"),
         (lambda A, y: (A[0], y), ValueError, r"Expected 2D array, got 1D array.*Reshape your data"),
         (lambda A, y: (A[:0], y[:0]), ValueError, r"Found array with 0 sample\(s\)"),
@@ -154,11 +153,9 @@ def test_a_column_of_responses_is_taken_with_a_warning(clean):
         (lambda A, y: (A.astype(str), y), ValueError, r"A must hold numbers"),
         (lambda A, y: ([[{}, 1.0]] * 600, y), TypeError, r"A must hold numbers: .*dict"),
         (lambda A, y: (A * np.nan, y), ValueError, r'600 rows of A hold NaN.*nonfinite="drop"'),
-    ],
-)
-def test_malformed_data_is_refused_in_words_that_help(clean, change, kind, message):
-    with pytest.raises(kind, match=message):
-        RobustPhaseRetrieval().fit(*change(*clean))
+    ]:
+        with case(message), pytest.raises(kind, match=message):
+            RobustPhaseRetrieval().fit(*change(*clean))
 
 
 def test_prediction_checks_its_input(clean):
@@ -173,9 +170,8 @@ def test_prediction_checks_its_input(clean):
         model.predict(np.full((2, 15), np.nan))
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
+def test_bad_parameters_are_named_with_their_value_and_a_remedy(case, clean):
+    for parameters, message in [
         ({"contamination": 5}, r"contamination must be .*got 5\. Did you mean 0.05"),
         ({"noise_mean": "some"}, r"noise_mean must be one of 'zero', 'unknown', got 'some'"),
         ({"init": "random"}, r"init must be one of 'auto', .*got 'random'"),
@@ -191,11 +187,9 @@ def test_prediction_checks_its_input(clean):
         ({"tol": -1}, r"tol must be .*got -1"),
         ({"nonfinite": "keep"}, r"nonfinite must be one of 'raise', 'drop', got 'keep'"),
         ({"random_state": "lucky"}, r"random_state must be .*got 'lucky'"),
-    ],
-)
-def test_bad_parameters_are_named_with_their_value_and_a_remedy(clean, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        RobustPhaseRetrieval(**parameters).fit(*clean)
+    ]:
+        with case(parameters), pytest.raises(ValueError, match=message):
+            RobustPhaseRetrieval(**parameters).fit(*clean)
 
 
 def test_verbose_prints_the_history_and_silence_is_the_default(clean, capsys):

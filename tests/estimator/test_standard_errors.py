@@ -87,7 +87,7 @@ def test_they_need_the_data_of_a_polished_fit(world):
 @pytest.mark.parametrize("kind", ["proportional", "root", "counts"])
 def test_they_hold_for_noise_that_grows_with_the_signal(kind):
     hits = []
-    for seed in seeds(8, 12):
+    for seed in seeds(6, 12):
         rng = np.random.default_rng(seed)
         A, x = rng.standard_normal((1000, 20)), rng.standard_normal(20)
         x /= np.linalg.norm(x)
@@ -99,7 +99,7 @@ def test_they_hold_for_noise_that_grows_with_the_signal(kind):
         }[kind]
         model = RobustPhaseRetrieval(0.1).fit(A, y)
         hits.append(np.abs(model.signal_ * np.sign(model.signal_ @ x) - x) < 1.96 * model.standard_errors(A, y))
-    # 160 entries, standard deviation 0.017; three of them, and some more for the sandwich, which is right for large m only.
+    # 120 entries, standard deviation 0.020: room for two and a half of them, since the sandwich is right for large m only.
     assert 0.90 <= np.mean(hits) <= 0.995
 
 

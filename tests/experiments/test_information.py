@@ -17,16 +17,18 @@ from robustphase.simulate import NOISES, Noise
 LAWS = [name for name, law in NOISES.items() if law.cdf is not None]
 
 
-@pytest.mark.parametrize(("level", "half"), [(0.05, 0.05), (0.1, 0.107), (0.2, 0.27)])
-def test_a_step_beside_the_signal_hides_as_far_as_was_computed_by_simulation(level, half):
-    # From a million simulated rows: 0.0504, 0.1074 and 0.2700.
-    assert_allclose(indistinguishable_distance(level) / 2, half, rtol=0.02)
+def test_a_step_beside_the_signal_hides_as_far_as_was_computed_by_simulation(case):
+    for level, half in [(0.05, 0.05), (0.1, 0.107), (0.2, 0.27)]:
+        with case(level, half):
+            # From a million simulated rows: 0.0504, 0.1074 and 0.2700.
+            assert_allclose(indistinguishable_distance(level) / 2, half, rtol=0.02)
 
 
-@pytest.mark.parametrize("noise_std", [0.1, 0.5, 1.0])
-@pytest.mark.parametrize("level", [0.02, 0.05, 0.1, 0.2])
-def test_for_real_signals_and_gaussian_noise_it_is_the_closed_form(level, noise_std):
-    assert_allclose(unavoidable_error(level, noise_std=noise_std), floor(noise_std, level), rtol=0.01)
+def test_for_real_signals_and_gaussian_noise_it_is_the_closed_form(case):
+    for noise_std in [0.1, 0.5, 1.0]:
+        for level in [0.02, 0.05, 0.1, 0.2]:
+            with case(noise_std, level):
+                assert_allclose(unavoidable_error(level, noise_std=noise_std), floor(noise_std, level), rtol=0.01)
 
 
 def test_it_is_at_least_that_of_every_pair_it_could_have_chosen():
@@ -49,17 +51,18 @@ def test_total_variation_is_half_the_integral_of_the_difference_of_the_densities
     assert_allclose(np.interp(shift, *variation_of_shifts(law)), expected, rtol=0.01)
 
 
-@pytest.mark.parametrize("name", LAWS)
-def test_density_and_distribution_are_those_of_the_draws(name):
-    law = NOISES[name]
-    draws = np.sort(law.standard(np.random.default_rng(0), 20000))
-    places = np.array([500, 5000, 10000, 15000, 19500])
-    # 99.9% of the largest deviations of 20000 draws are below 1.95/√20000 = 0.014.
-    assert np.max(np.abs(law.cdf(draws[places]) - places / 20000)) < 0.014
-    step = 1e-4
-    at = draws[places[1:4]]
-    slope = (law.cdf(at + step) - law.cdf(at - step)) / (2 * step)
-    assert_allclose(np.exp(law.log_density(at)), slope, rtol=1e-4)
+def test_density_and_distribution_are_those_of_the_draws(case):
+    for name in LAWS:
+        with case(name):
+            law = NOISES[name]
+            draws = np.sort(law.standard(np.random.default_rng(0), 20000))
+            places = np.array([500, 5000, 10000, 15000, 19500])
+            # 99.9% of the largest deviations of 20000 draws are below 1.95/√20000 = 0.014.
+            assert np.max(np.abs(law.cdf(draws[places]) - places / 20000)) < 0.014
+            step = 1e-4
+            at = draws[places[1:4]]
+            slope = (law.cdf(at + step) - law.cdf(at - step)) / (2 * step)
+            assert_allclose(np.exp(law.log_density(at)), slope, rtol=1e-4)
 
 
 def test_complex_signals_and_other_noises_have_limits_of_their_own():

@@ -219,22 +219,24 @@ IN_THE_WAY = {
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such links and pipes there")
 @pytest.mark.parametrize("kind", IN_THE_WAY)
-@pytest.mark.parametrize("name", ["problem.json", "000002.pass", "000007.pass", ".000002.pass.0123456789ab.tmp"])
-def test_what_is_no_regular_file_is_refused_and_nothing_is_written_through_it(world, folder, name, kind):
-    assert attempt(world, folder, lives=5) is None
-    path, precious = folder / name, folder.with_name("precious")
-    # What a link points to may even be what would be there: it is not ours to replace.
-    precious.write_bytes(path.read_bytes() if path.exists() else b"years of work")
-    before = precious.read_bytes()
-    path.unlink(missing_ok=True)
-    IN_THE_WAY[kind](path, precious)
-    there, others = path.lstat(), sorted(os.listdir(folder))
-    with pytest.raises(CheckpointError, match=rf"{name}' is .*{kind.split()[0]} and not a regular file.*remove it"):
-        attempt(world, folder)
-    assert precious.read_bytes() == before
-    assert not precious.with_name("nothing").exists()
-    assert path.lstat().st_ino == there.st_ino
-    assert sorted(os.listdir(folder)) == others
+def test_what_is_no_regular_file_is_refused_and_nothing_is_written_through_it(world, cut_off, tmp_path, kind, case):
+    for name in ("problem.json", "000002.pass", "000037.pass", ".000002.pass.0123456789ab.tmp"):
+        folder, precious = shutil.copytree(cut_off, tmp_path / f"run {name}"), tmp_path / f"precious {name}"
+        path = folder / name
+        # What a link points to may even be what would be there: it is not ours to replace.
+        precious.write_bytes(path.read_bytes() if path.exists() else b"years of work")
+        before = precious.read_bytes()
+        path.unlink(missing_ok=True)
+        IN_THE_WAY[kind](path, precious)
+        there, others = path.lstat(), sorted(os.listdir(folder))
+        said = rf"{name}' is .*{kind.split()[0]} and not a regular file.*remove it"
+        with case(name):
+            with pytest.raises(CheckpointError, match=said):
+                attempt(world, folder)
+            assert precious.read_bytes() == before
+            assert not precious.with_name("nothing").exists()
+            assert path.lstat().st_ino == there.st_ino
+            assert sorted(os.listdir(folder)) == others
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such links there")
@@ -289,21 +291,19 @@ def test_a_folder_whose_problem_was_not_written_yet_is_begun_anew(world, straigh
     assert_same(model, straight)
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
+def test_other_settings_are_refused(case, world, folder):
+    assert attempt(world, folder, lives=5) is None
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for settings, said in [
         ({"contamination": 0.2}, r"contamination was 0\.1 and is 0\.2 now"),
         ({"noise_mean": "unknown"}, "noise_mean was zero and is unknown now"),
         ({"random_state": 5}, "random_state was None and is 5 now"),
         ({"init": np.ones(8)}, "init was auto and is array"),
-    ],
-)
-def test_other_settings_are_refused(world, folder, settings, said):
-    assert attempt(world, folder, lives=5) is None
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    with pytest.raises(CheckpointError, match=f"belongs to another problem: {said}.*another folder"):
-        attempt(world, folder, **settings)
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    ]:
+        with case(said):
+            with pytest.raises(CheckpointError, match=f"belongs to another problem: {said}.*another folder"):
+                attempt(world, folder, **settings)
+            assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_saying_more_or_less_is_no_other_problem(world, folder):
@@ -312,26 +312,27 @@ def test_saying_more_or_less_is_no_other_problem(world, folder):
         assert rows.log.resumed
 
 
-@pytest.mark.parametrize("what", ["A", "y", "shape", "type"])
-def test_other_data_is_refused(world, folder, what):
+def test_other_data_is_refused(case, world, folder):
     assert attempt(world, folder, lives=5) is None
-    A, y = world.A.copy(), world.y.copy()
-    if what == "A":
-        A[17, 3] += 1e-9
-    elif what == "y":
-        y[17] += 1e-9
-    elif what == "shape":
-        A, y = A[:-1], y[:-1]
-    else:
-        A = A.astype(np.float32)
-    said = {"shape": "samples was 600 and is 599", "type": "type was float64 and is float32"}.get(
-        what, "fingerprint was"
-    )
-    with (
-        pytest.raises(CheckpointError, match=f"another problem: .*{said}"),
-        checkpointed(folder, rp.RobustPhaseRetrieval(), A, y),
-    ):
-        pass
+    for what in ["A", "y", "shape", "type"]:
+        with case(what):
+            A, y = world.A.copy(), world.y.copy()
+            if what == "A":
+                A[17, 3] += 1e-9
+            elif what == "y":
+                y[17] += 1e-9
+            elif what == "shape":
+                A, y = A[:-1], y[:-1]
+            else:
+                A = A.astype(np.float32)
+            said = {"shape": "samples was 600 and is 599", "type": "type was float64 and is float32"}.get(
+                what, "fingerprint was"
+            )
+            with (
+                pytest.raises(CheckpointError, match=f"another problem: .*{said}"),
+                checkpointed(folder, rp.RobustPhaseRetrieval(), A, y),
+            ):
+                pass
 
 
 def edit(folder, **changes):
@@ -350,12 +351,13 @@ def test_another_version_is_refused(world, folder):
         attempt(world, folder)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'"text"', b"\xff\xfe", b"[" * 100_000])
-def test_a_problem_that_cannot_be_read_is_refused(world, folder, content):
+def test_a_problem_that_cannot_be_read_is_refused(case, world, folder):
     assert attempt(world, folder, lives=5) is None
-    (folder / "problem.json").write_bytes(content)
-    with pytest.raises(CheckpointError, match=r"cannot be read.*Remove the folder"):
-        attempt(world, folder)
+    for content in [b"", b"{", b"[]", b'"text"', b"\xff\xfe", b"[" * 100_000]:
+        with case(content):
+            (folder / "problem.json").write_bytes(content)
+            with pytest.raises(CheckpointError, match=r"cannot be read.*Remove the folder"):
+                attempt(world, folder)
 
 
 @pytest.mark.parametrize("part", ["versions", "data", "settings"])
@@ -497,11 +499,12 @@ def test_a_file_that_cannot_be_read_for_a_while_leaves_the_checkpoint(world, str
     assert_same(model, straight)
 
 
-@pytest.mark.parametrize("state", [np.random.RandomState(0), np.random.default_rng(0)])
-def test_a_generator_is_refused(world, folder, state):
-    with pytest.raises(CheckpointError, match="random_state must be None or a whole number"):
-        attempt(world, folder, random_state=state)
-    assert not folder.exists()
+def test_a_generator_is_refused(case, world, folder):
+    for state in [np.random.RandomState(0), np.random.default_rng(0)]:
+        with case(state):
+            with pytest.raises(CheckpointError, match="random_state must be None or a whole number"):
+                attempt(world, folder, random_state=state)
+            assert not folder.exists()
 
 
 def test_an_interval_that_makes_no_sense_is_refused(world, folder):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,7 @@ def write(request, tmp_path):
     suffix, writer = WRITERS[request.param]
 
     def call(**arrays: Any) -> Path:
-        path = tmp_path / f"samples{suffix}"
+        path = tmp_path / f"samples-{len(list(tmp_path.iterdir()))}{suffix}"
         writer(path, **arrays)
         return path
 
@@ -111,37 +112,41 @@ def rows_of(samples: Any) -> np.ndarray:
     return samples.covariates.read(0, samples.covariates.shape[0])
 
 
-@pytest.mark.parametrize("dtype", ["float64", "complex128", "float32", "complex64"])
-def test_a_matrix_comes_back_transposed_or_not(write, rng, dtype):
-    A, y = numbers(rng, (M, H), dtype), rng.random(M)
-    path = write(A=A, y=y, B=np.ascontiguousarray(A.T))
-    for name, transpose in (("A", None), ("B", "covariates")):
-        with open_samples(path, covariates_name=name, transpose=transpose) as samples:
-            assert_array_equal(rows_of(samples), A)
-            assert samples.covariates.dtype == A.dtype
-            assert_array_equal(samples.responses, y)
-            assert (samples.pattern_shape, samples.frame_shape) == ((H,), ())
+def test_a_matrix_comes_back_transposed_or_not(case, write, rng):
+    for dtype in ["float64", "complex128", "float32", "complex64"]:
+        with case(dtype):
+            A, y = numbers(rng, (M, H), dtype), rng.random(M)
+            path = write(A=A, y=y, B=np.ascontiguousarray(A.T))
+            for name, transpose in (("A", None), ("B", "covariates")):
+                with open_samples(path, covariates_name=name, transpose=transpose) as samples:
+                    assert_array_equal(rows_of(samples), A)
+                    assert samples.covariates.dtype == A.dtype
+                    assert_array_equal(samples.responses, y)
+                    assert (samples.pattern_shape, samples.frame_shape) == ((H,), ())
 
 
-@pytest.mark.parametrize("dtype", ["float64", "complex128", "uint8"])
-def test_stacks_of_patterns_and_frames_are_flattened_and_keep_their_shapes(write, rng, dtype):
-    A, y = (
-        np.abs(numbers(rng, (M, H, W), dtype)) if dtype == "uint8" else numbers(rng, (M, H, W), dtype),
-        rng.random((M, 2, 5)),
-    )
-    last = {"B": np.moveaxis(A, 0, -1).copy(), "z": np.moveaxis(y, 0, -1).copy()}
-    path = write(A=A, y=y, **last)
-    for names, transpose in (
-        (("A", "y"), None),
-        (("B", "z"), "both"),
-        (("A", "z"), "responses"),
-        (("B", "y"), "covariates"),
-    ):
-        with open_samples(path, covariates_name=names[0], responses_name=names[1], transpose=transpose) as samples:
-            assert_array_equal(rows_of(samples), A.reshape(M, -1))
-            assert_array_equal(samples.responses, y.reshape(M, -1))
-            assert (samples.pattern_shape, samples.frame_shape) == ((H, W), (2, 5))
-            assert "10 signals" in samples.description
+def test_stacks_of_patterns_and_frames_are_flattened_and_keep_their_shapes(case, write, rng):
+    for dtype in ["float64", "complex128", "uint8"]:
+        with case(dtype):
+            A, y = (
+                np.abs(numbers(rng, (M, H, W), dtype)) if dtype == "uint8" else numbers(rng, (M, H, W), dtype),
+                rng.random((M, 2, 5)),
+            )
+            last = {"B": np.moveaxis(A, 0, -1).copy(), "z": np.moveaxis(y, 0, -1).copy()}
+            path = write(A=A, y=y, **last)
+            for names, transpose in (
+                (("A", "y"), None),
+                (("B", "z"), "both"),
+                (("A", "z"), "responses"),
+                (("B", "y"), "covariates"),
+            ):
+                with open_samples(
+                    path, covariates_name=names[0], responses_name=names[1], transpose=transpose
+                ) as samples:
+                    assert_array_equal(rows_of(samples), A.reshape(M, -1))
+                    assert_array_equal(samples.responses, y.reshape(M, -1))
+                    assert (samples.pattern_shape, samples.frame_shape) == ((H, W), (2, 5))
+                    assert "10 signals" in samples.description
 
 
 def test_a_pass_over_a_stack_is_a_pass_over_its_rows(write, rng):
@@ -175,32 +180,26 @@ def test_a_stack_in_an_npy_file_is_read_in_place(rng, tmp_path):
         assert samples.pattern_shape == (H, W)
 
 
-@pytest.mark.parametrize("complex_", [False, True])
-@pytest.mark.parametrize("separator", [",", ";", "\t", " "])
-@pytest.mark.parametrize("unit", ["i", "j"])
-def test_tables_of_text(rng, tmp_path, complex_, separator, unit):
-    A, y = numbers(rng, (M, H), "complex128" if complex_ else "float64"), rng.random(M)
-
-    def text(value: Any) -> str:
-        return repr(value.item()).strip("()").replace("j", unit)
-
-    lines = [separator.join(map(text, [*row, response])) for row, response in zip(A, y, strict=True)]
-    named = separator.join([*(f"a{k}" for k in range(H)), "y"])
-    (tmp_path / "both.csv").write_text("\n".join([named, *lines]) + "\n")
-    with open_samples(tmp_path / "both.csv") as samples:
-        assert_array_equal(rows_of(samples), A)
-        assert_array_equal(samples.responses, y)
-        assert samples.covariates.dtype == A.dtype
-    (tmp_path / "A.csv").write_text("\n".join(separator.join(map(text, column)) for column in A.T))
-    (tmp_path / "y.csv").write_text("﻿" + "\r\n".join(map(text, y)))
-    with open_samples(tmp_path / "A.csv", tmp_path / "y.csv", transpose="covariates") as samples:
-        assert_array_equal(rows_of(samples), A)
-        assert_array_equal(samples.responses, y)
+def test_tables_of_text(case, rng, tmp_path):
+    for dtype, separator, unit in product(("float64", "complex128"), (",", ";", "\t", " "), ("i", "j")):
+        A, y = numbers(rng, (M, H), dtype), rng.random(M)
+        columns = [[repr(value.item()).strip("()").replace("j", unit) for value in values] for values in (*A.T, y)]
+        named = [*(f"a{k}" for k in range(H)), "y"]
+        (tmp_path / "both.csv").write_text("\n".join(map(separator.join, [named, *zip(*columns, strict=True)])) + "\n")
+        (tmp_path / "A.csv").write_text("\n".join(map(separator.join, columns[:-1])))
+        (tmp_path / "y.csv").write_text("\ufeff" + "\r\n".join(columns[-1]))
+        with case(dtype, separator, unit):
+            with open_samples(tmp_path / "both.csv") as samples:
+                assert_array_equal(rows_of(samples), A)
+                assert_array_equal(samples.responses, y)
+                assert samples.covariates.dtype == A.dtype
+            with open_samples(tmp_path / "A.csv", tmp_path / "y.csv", transpose="covariates") as samples:
+                assert_array_equal(rows_of(samples), A)
+                assert_array_equal(samples.responses, y)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
+def test_tables_that_cannot_be_read_say_why(case, tmp_path):
+    for text, said in [
         (
             "a0,a1,z\n1,2,3\n",
             'no column named y; its columns: a0, a1, z. Say which it is, for example responses_name="z"',
@@ -214,29 +213,29 @@ def test_tables_of_text(rng, tmp_path, complex_, separator, unit):
         ("a0,\0,y\n1,2,3\n", "bytes of zero"),
         ("\n \n", "is empty"),
         (b"\xff\xfe1,2", "cannot be read as a table of numbers"),
-    ],
-)
-def test_tables_that_cannot_be_read_say_why(tmp_path, text, said):
-    path = tmp_path / "x.csv"
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(DataError) as caught:
-        open_samples(path)
-    assert said in str(caught.value)
+    ]:
+        with case(said):
+            path = tmp_path / "x.csv"
+            path.write_bytes(text if isinstance(text, bytes) else text.encode())
+            with pytest.raises(DataError) as caught:
+                open_samples(path)
+            assert said in str(caught.value)
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
-@pytest.mark.parametrize("packed", [None, "zlib"])
-def test_tiff_stacks(rng, tmp_path, dtype, packed):
+def test_tiff_stacks(case, rng, tmp_path):
     tifffile = pytest.importorskip("tifffile")
-    A, frames = rng.standard_normal((M, H, W)), (200 * rng.random((M, 5, 6))).astype(dtype)
-    np.save(tmp_path / "A.npy", A)
-    tifffile.imwrite(tmp_path / "frames.tif", frames, photometric="minisblack", compression=packed)
-    with open_samples(tmp_path / "A.npy", tmp_path / "frames.tif") as samples:
-        assert_array_equal(samples.responses, frames.reshape(M, -1))
-        assert (samples.pattern_shape, samples.frame_shape) == ((H, W), (5, 6))
-    np.save(tmp_path / "y.npy", np.ones(M))
-    with open_samples(tmp_path / "frames.tif", tmp_path / "y.npy") as samples:
-        assert_array_equal(rows_of(samples), frames.reshape(M, -1))
+    for dtype in ["uint8", "uint16", "float32"]:
+        for packed in [None, "zlib"]:
+            with case(dtype, packed):
+                A, frames = rng.standard_normal((M, H, W)), (200 * rng.random((M, 5, 6))).astype(dtype)
+                np.save(tmp_path / "A.npy", A)
+                tifffile.imwrite(tmp_path / "frames.tif", frames, photometric="minisblack", compression=packed)
+                with open_samples(tmp_path / "A.npy", tmp_path / "frames.tif") as samples:
+                    assert_array_equal(samples.responses, frames.reshape(M, -1))
+                    assert (samples.pattern_shape, samples.frame_shape) == ((H, W), (5, 6))
+                np.save(tmp_path / "y.npy", np.ones(M))
+                with open_samples(tmp_path / "frames.tif", tmp_path / "y.npy") as samples:
+                    assert_array_equal(rows_of(samples), frames.reshape(M, -1))
 
 
 def test_tiff_files_that_lie_are_refused(tmp_path):
@@ -291,29 +290,21 @@ def test_a_wrong_transposition_says_which_option_cures_it(write, rng):
         open_samples(path, transpose="A")
 
 
-@pytest.mark.parametrize(
-    ("value", "cure"),
-    [
-        ("sparse", "A = full(A)"),
-        ("cell", "A = cell2mat(A)"),
-        ("text", "A = double(A)"),
-        ("struct", "of the class struct"),
-    ],
-)
-def test_matlab_variables_that_are_no_arrays_of_numbers_say_the_line_that_cures_it(tmp_path, value, cure):
+def test_matlab_variables_that_are_no_arrays_of_numbers_say_the_line_that_cures_it(case, tmp_path):
     from scipy.io import savemat
     from scipy.sparse import eye_array
 
-    values = {
-        "sparse": eye_array(3).tocsc(),
-        "cell": np.array([np.ones(2), "x"], dtype=object),
-        "text": "hello",
-        "struct": {"a": 1.0},
-    }
-    savemat(tmp_path / "x.mat", {"A": values[value], "y": np.ones(3)})
-    with pytest.raises(DataError) as caught:
-        open_samples(tmp_path / "x.mat")
-    assert cure in str(caught.value)
+    for value, cure in [
+        (eye_array(3).tocsc(), "A = full(A)"),
+        (np.array([np.ones(2), "x"], dtype=object), "A = cell2mat(A)"),
+        ("hello", "A = double(A)"),
+        ({"a": 1.0}, "of the class struct"),
+    ]:
+        savemat(tmp_path / "x.mat", {"A": value, "y": np.ones(3)})
+        with case(cure):
+            with pytest.raises(DataError) as caught:
+                open_samples(tmp_path / "x.mat")
+            assert cure in str(caught.value)
 
 
 def test_text_and_sparse_matrices_in_matlab_7_3_are_refused(tmp_path):
@@ -329,31 +320,33 @@ def test_text_and_sparse_matrices_in_matlab_7_3_are_refused(tmp_path):
         open_samples(path, covariates_name="S")
 
 
-@pytest.mark.parametrize("change", ["cut", "long", "bomb", "head"])
-def test_matlab_files_that_lie_are_refused(tmp_path, change):
-    path = tmp_path / "x.mat"
-    write_mat(path, A=np.ones((20, 3)), y=np.ones(20))
-    data = bytearray(path.read_bytes())
-    if change == "cut":
-        del data[-10:]
-    elif change == "long":
-        data[132:136] = (1 << 31).to_bytes(4, "little")
-    elif change == "bomb":
-        packed = zlib.compress(struct.pack("<II", 14, 0xFFFFFFF0) + bytes(64))
-        data[128:] = struct.pack("<II", 15, len(packed)) + packed
-    else:
-        data[126:128] = b"??"
-    path.write_bytes(data)
-    with pytest.raises(DataError, match=r"damaged|cut off|claims to unpack"):
-        open_samples(path)
+def test_matlab_files_that_lie_are_refused(case, tmp_path):
+    for change in ["cut", "long", "bomb", "head"]:
+        with case(change):
+            path = tmp_path / "x.mat"
+            write_mat(path, A=np.ones((20, 3)), y=np.ones(20))
+            data = bytearray(path.read_bytes())
+            if change == "cut":
+                del data[-10:]
+            elif change == "long":
+                data[132:136] = (1 << 31).to_bytes(4, "little")
+            elif change == "bomb":
+                packed = zlib.compress(struct.pack("<II", 14, 0xFFFFFFF0) + bytes(64))
+                data[128:] = struct.pack("<II", 15, len(packed)) + packed
+            else:
+                data[126:128] = b"??"
+            path.write_bytes(data)
+            with pytest.raises(DataError, match=r"damaged|cut off|claims to unpack"):
+                open_samples(path)
 
 
-@pytest.mark.parametrize(("begin", "cure"), [(b"# Created by Octave", "save -v7"), (b"\0\0\0\0other", "'-v7'")])
-def test_other_files_of_that_name_say_how_to_save_them(tmp_path, begin, cure):
-    (tmp_path / "x.mat").write_bytes(begin)
-    with pytest.raises(DataError) as caught:
-        open_samples(tmp_path / "x.mat")
-    assert cure in str(caught.value)
+def test_other_files_of_that_name_say_how_to_save_them(case, tmp_path):
+    for begin, cure in [(b"# Created by Octave", "save -v7"), (b"\0\0\0\0other", "'-v7'")]:
+        with case(begin):
+            (tmp_path / "x.mat").write_bytes(begin)
+            with pytest.raises(DataError) as caught:
+                open_samples(tmp_path / "x.mat")
+            assert cure in str(caught.value)
 
 
 def test_truth_may_be_a_picture_or_a_column(write, rng):

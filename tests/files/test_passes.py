@@ -40,19 +40,20 @@ def file(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("parts", [PARTS, Parts(), Parts(sums=(np.ones(2),)), Parts(rows=(np.ones((2, 2)),))])
-def test_arrays_come_back_with_their_type_shape_and_order_in_memory(tmp_path, parts):
-    write_pass(tmp_path / "x", 7, "the call", parts)
-    found = read_pass(tmp_path / "x", 7)
-    assert found is not None
-    call, again = found
-    assert call == "the call"
-    for before, after in zip((*parts.sums, *parts.rows), (*again.sums, *again.rows), strict=True):
-        assert_array_equal(after, before)
-        assert after.dtype == before.dtype
-        assert after.strides == before.strides
-        assert after.flags.writeable
-    assert (len(again.sums), len(again.rows)) == (len(parts.sums), len(parts.rows))
+def test_arrays_come_back_with_their_type_shape_and_order_in_memory(case, tmp_path):
+    for parts in [PARTS, Parts(), Parts(sums=(np.ones(2),)), Parts(rows=(np.ones((2, 2)),))]:
+        with case(parts):
+            write_pass(tmp_path / "x", 7, "the call", parts)
+            found = read_pass(tmp_path / "x", 7)
+            assert found is not None
+            call, again = found
+            assert call == "the call"
+            for before, after in zip((*parts.sums, *parts.rows), (*again.sums, *again.rows), strict=True):
+                assert_array_equal(after, before)
+                assert after.dtype == before.dtype
+                assert after.strides == before.strides
+                assert after.flags.writeable
+            assert (len(again.sums), len(again.rows)) == (len(parts.sums), len(parts.rows))
 
 
 def test_an_array_with_gaps_loses_only_the_gaps(tmp_path):
@@ -94,9 +95,8 @@ def test_another_number_and_a_missing_file_are_none(file, tmp_path):
     assert read_pass(tmp_path, 4) is None
 
 
-@pytest.mark.parametrize(
-    "head",
-    [
+def test_a_head_that_lies_is_none_and_takes_no_memory(case, tmp_path):
+    for head in [
         {"format": 9, "pass": 3, "call": "", "sums": 0, "arrays": []},
         {"format": 2, "pass": 3, "call": "", "sums": 1, "arrays": [["<f8", [1 << 40], [0]]]},
         {"format": 2, "pass": 3, "call": "", "sums": 1, "arrays": [["<f8", [-1], [0]]]},
@@ -106,8 +106,7 @@ def test_another_number_and_a_missing_file_are_none(file, tmp_path):
         {"format": 2, "pass": 3},
         [],
         None,
-    ],
-)
-def test_a_head_that_lies_is_none_and_takes_no_memory(tmp_path, head):
-    (tmp_path / "x").write_bytes(json.dumps(head).encode() + b"\n" + 8 * b"\0" + CHECKSUM * b"\0")
-    assert read_pass(tmp_path / "x", 3) is None
+    ]:
+        with case(head):
+            (tmp_path / "x").write_bytes(json.dumps(head).encode() + b"\n" + 8 * b"\0" + CHECKSUM * b"\0")
+            assert read_pass(tmp_path / "x", 3) is None

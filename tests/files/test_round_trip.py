@@ -99,28 +99,29 @@ def test_responses_may_come_from_a_file_of_another_kind(stored, arrays, tmp_path
         assert_array_equal(samples.responses, y)
 
 
-@pytest.mark.parametrize("nested", ["run/3/rows", "rows"])
-def test_other_names(suffix, nested, arrays, tmp_path):
-    A, y = arrays
-    path = tmp_path / f"samples{suffix}"
-    if suffix == ".npz":
-        np.savez(path, **{nested: A, "intensity": y})
-    elif suffix == ".h5":
-        h5py = pytest.importorskip("h5py")
-        with h5py.File(path, "w") as file:
-            file[nested], file["intensity"] = A, y
-    elif suffix == ".zarr":
-        zarr = pytest.importorskip("zarr")
-        group = zarr.create_group(path)
-        group.create_array(nested, data=A)
-        group.create_array("intensity", data=y)
-    else:
-        pa = pytest.importorskip("pyarrow")
-        pq = pytest.importorskip("pyarrow.parquet")
-        pq.write_table(pa.table({**{f"{nested}{i}": A[:, i] for i in range(4)}, "intensity": y}), path)
-    with open_samples(path, covariates_name=nested, responses_name="intensity") as samples:
-        assert_array_equal(all_rows(samples), A)
-        assert_array_equal(samples.responses, y)
+def test_other_names(case, suffix, arrays, tmp_path):
+    for nested in ["run/3/rows", "rows"]:
+        with case(nested):
+            A, y = arrays
+            path = tmp_path / f"{nested.replace('/', '-')}{suffix}"
+            if suffix == ".npz":
+                np.savez(path, **{nested: A, "intensity": y})
+            elif suffix == ".h5":
+                h5py = pytest.importorskip("h5py")
+                with h5py.File(path, "w") as file:
+                    file[nested], file["intensity"] = A, y
+            elif suffix == ".zarr":
+                zarr = pytest.importorskip("zarr")
+                group = zarr.create_group(path)
+                group.create_array(nested, data=A)
+                group.create_array("intensity", data=y)
+            else:
+                pa = pytest.importorskip("pyarrow")
+                pq = pytest.importorskip("pyarrow.parquet")
+                pq.write_table(pa.table({**{f"{nested}{i}": A[:, i] for i in range(4)}, "intensity": y}), path)
+            with open_samples(path, covariates_name=nested, responses_name="intensity") as samples:
+                assert_array_equal(all_rows(samples), A)
+                assert_array_equal(samples.responses, y)
 
 
 def test_a_plain_archive_is_read_in_place_and_a_compressed_one_unpacked(arrays, tmp_path):
@@ -172,21 +173,22 @@ def test_the_fingerprint_is_the_same_in_every_kind_of_file(stored, arrays):
         assert len(samples.fingerprint) == 64
 
 
-@pytest.mark.parametrize("change", ["entry", "response", "type", "rows", "shape"])
-def test_every_change_changes_the_fingerprint(change, arrays):
-    A, y = (array.copy() for array in arrays)
-    before = fingerprint(A, y)
-    if change == "entry":
-        A[49, 3] = np.nextafter(A[49, 3], 9)
-    elif change == "response":
-        y[0] = np.nextafter(y[0], 9)
-    elif change == "type":
-        A = A.astype(np.float32)
-    elif change == "rows":
-        A, y = A[:49], y[:49]
-    else:
-        A, y = A.reshape(100, 2), np.concatenate((y, y))
-    assert fingerprint(A, y) != before
+def test_every_change_changes_the_fingerprint(case, arrays):
+    for change in ["entry", "response", "type", "rows", "shape"]:
+        with case(change):
+            A, y = (array.copy() for array in arrays)
+            before = fingerprint(A, y)
+            if change == "entry":
+                A[49, 3] = np.nextafter(A[49, 3], 9)
+            elif change == "response":
+                y[0] = np.nextafter(y[0], 9)
+            elif change == "type":
+                A = A.astype(np.float32)
+            elif change == "rows":
+                A, y = A[:49], y[:49]
+            else:
+                A, y = A.reshape(100, 2), np.concatenate((y, y))
+            assert fingerprint(A, y) != before
 
 
 def test_the_fingerprint_does_not_depend_on_the_byte_order_in_memory(arrays):
@@ -304,20 +306,18 @@ def test_a_folder_that_is_no_zarr_store_is_never_replaced(arrays, tmp_path):
     assert (precious / "chapter1.tex").read_text() == "once"
 
 
-@pytest.mark.parametrize(
-    ("name", "A", "y", "options", "message"),
-    [
+def test_what_cannot_be_saved_is_refused_before_anything_is_written(case, tmp_path):
+    for name, A, y, options, message in [
         ("x.npy", np.eye(2), [1, 2], {}, r"must end in .npz, .* \(an .npy file holds one array only\)"),
         ("x.csv", np.eye(2), [1, 2], {}, "must end in"),
         ("x.npz", np.eye(2), [1, 2, 3], {}, "responses must be 2 real numbers"),
         ("x.npz", np.eye(2), [1j, 2], {}, "responses must be 2 real numbers"),
         ("x.npz", np.eye(2), [1, 2], {"truth": [1, 2, 3]}, "truth must be 2 numbers"),
-    ],
-)
-def test_what_cannot_be_saved_is_refused_before_anything_is_written(name, A, y, options, message, tmp_path):
-    with pytest.raises(DataError, match=message):
-        save_samples(tmp_path / name, A, y, **options)
-    assert not os.listdir(tmp_path)
+    ]:
+        with case(name, message):
+            with pytest.raises(DataError, match=message):
+                save_samples(tmp_path / name, A, y, **options)
+            assert not os.listdir(tmp_path)
 
 
 def test_notes_that_json_cannot_hold_are_refused(arrays, tmp_path):

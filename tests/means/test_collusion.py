@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose
 
 from robustphase import robust_mean
@@ -14,32 +13,34 @@ def honest(seed, count, length):
     return np.random.default_rng(seed).standard_normal((count, length))
 
 
-@pytest.mark.parametrize(("count", "bad"), [(20, 4), (50, 10), (100, 20)])
-@pytest.mark.parametrize("size", [0.4, 1.0, 30.0])
-def test_a_group_is_found_however_near_it_stays(count, bad, size):
-    # 0.4 of a deviation in each coordinate is nearer than the honest points are to each other. On 30 other seeds of
-    # each size and count no group was missed.
-    for seed in range(3):
-        points = honest(seed, count, 100 * count)
-        points[:bad] = points[bad:].mean(axis=0) + size
-        keep = without_colluders(points, np.ones(count, bool), 0.2)
-        assert_allclose(keep, np.arange(count) >= bad)
-        assert_allclose(robust_mean(points, 0.2).location, points[bad:].mean(axis=0), atol=1e-10)
+def test_a_group_is_found_however_near_it_stays(case):
+    for count, bad in [(20, 4), (50, 10), (100, 20)]:
+        for size in [0.4, 1.0, 30.0]:
+            with case(count, bad, size):
+                # 0.4 of a deviation in each coordinate is nearer than the honest points are to each other. On 30 other seeds of
+                # each size and count no group was missed.
+                for seed in range(3):
+                    points = honest(seed, count, 100 * count)
+                    points[:bad] = points[bad:].mean(axis=0) + size
+                    keep = without_colluders(points, np.ones(count, bool), 0.2)
+                    assert_allclose(keep, np.arange(count) >= bad)
+                    assert_allclose(robust_mean(points, 0.2).location, points[bad:].mean(axis=0), atol=1e-10)
 
 
-@pytest.mark.parametrize("kind", ["independent", "few directions", "decaying"])
-@pytest.mark.parametrize("count", [10, 20, 60])
-def test_honest_points_are_left_alone(kind, count):
-    # On 40 other seeds of each kind and count not one point was taken.
-    taken = 0
-    for seed in range(5):
-        points = honest(seed, count, 20 * count)
-        if kind == "decaying":
-            points *= np.geomspace(10, 0.01, points.shape[1])
-        if kind == "few directions":
-            points += 2 * honest(seed + 100, count, 3) @ honest(seed + 200, 3, points.shape[1])
-        taken += count - int(without_colluders(points, np.ones(count, bool), 0.2).sum())
-    assert taken <= 0.02 * 5 * count
+def test_honest_points_are_left_alone(case):
+    for kind in ["independent", "few directions", "decaying"]:
+        for count in [10, 20, 60]:
+            with case(kind, count):
+                # On 40 other seeds of each kind and count not one point was taken.
+                taken = 0
+                for seed in range(5):
+                    points = honest(seed, count, 20 * count)
+                    if kind == "decaying":
+                        points *= np.geomspace(10, 0.01, points.shape[1])
+                    if kind == "few directions":
+                        points += 2 * honest(seed + 100, count, 3) @ honest(seed + 200, 3, points.shape[1])
+                    taken += count - int(without_colluders(points, np.ones(count, bool), 0.2).sum())
+                assert taken <= 0.02 * 5 * count
 
 
 def test_no_more_are_taken_than_stated():

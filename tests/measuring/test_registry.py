@@ -49,14 +49,15 @@ def test_benchmarks_of_one_core_share_the_machine():
     assert total_minutes([one, two]) == 6
 
 
-@pytest.mark.parametrize("name", BENCHMARKS)
-def test_the_options_of_a_benchmark_are_the_keywords_of_its_run(name):
+def test_the_options_of_a_benchmark_are_the_keywords_of_its_run(case):
     for needed in ("matplotlib", "joblib", "dask"):
         if find_spec(needed) is None:
             pytest.skip(f"{needed} is not installed")
-    run = import_module(f"benchmarks.{name}").run
-    asked = vars(parser_of(run, name).parse_args([]))
-    assert asked == dict(zip(run.__code__.co_varnames, run.__defaults__ or (), strict=False))
+    for name in BENCHMARKS:
+        with case(name):
+            run = import_module(f"benchmarks.{name}").run
+            asked = vars(parser_of(run, name).parse_args([]))
+            assert asked == dict(zip(run.__code__.co_varnames, run.__defaults__ or (), strict=False))
 
 
 def test_options_are_read_by_the_kind_of_their_defaults():

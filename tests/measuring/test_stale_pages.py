@@ -55,18 +55,16 @@ def test_files_that_no_benchmark_writes_are_named(measured):
 TABLE = "| a | b |\n|---|---|\n| x | 1.5 |\n| y | 2.5 |\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "count"),
-    [
+def test_tables_of_figures_typed_by_hand_are_found(case, measured):
+    for text, count in [
         (f"Words.\n\n{TABLE}", 1),
         (f"{stale.NOT_MEASURED}\n\n{TABLE}", 0),
         (f"{TABLE}\n{TABLE}", 2),
         ("| a 1.5 | b |\n|---|---|\n| x | 1 |\n| y | 2.5 |\n", 0),
-    ],
-)
-def test_tables_of_figures_typed_by_hand_are_found(measured, text, count):
-    (measured / "page.md").write_text(text, encoding="utf-8")
-    assert len([problem for problem in stale.problems(measured) if "by hand" in problem.what]) == count
+    ]:
+        with case(text):
+            (measured / "page.md").write_text(text, encoding="utf-8")
+            assert len([problem for problem in stale.problems(measured) if "by hand" in problem.what]) == count
 
 
 def test_what_is_stale_is_listed_with_the_minutes_it_takes(measured, engine, capsys):

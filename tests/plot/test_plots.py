@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
@@ -21,11 +23,17 @@ from robustphase.plot.samples import CAUSES, samples_of  # noqa: E402
 from robustphase.report import FitDiagnostics  # noqa: E402
 
 
-@pytest.fixture
-def ax():
+@contextmanager
+def new_axes():
     axes = Figure(layout="constrained").subplots()
     yield axes
     axes.figure.savefig("/dev/null", format="svg")  # what cannot be drawn fails here
+
+
+@pytest.fixture
+def ax():
+    with new_axes() as axes:
+        yield axes
 
 
 @pytest.fixture(scope="module")
@@ -94,25 +102,29 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_a_plot_draws_into_the_axes_it_is_given_and_returns_them(name, model, world, ax):
-    before = len(ax.figure.axes)
-    assert CALLS[name](model, ax, world.A, world.y) is ax
-    assert ax.has_data()
-    # A scale beside a picture is the only thing that may be added.
-    assert len(ax.figure.axes) <= before + 1
+def test_a_plot_draws_into_the_axes_it_is_given_and_returns_them(model, world, case):
+    for name, call in CALLS.items():
+        with case(name), new_axes() as ax:
+            before = len(ax.figure.axes)
+            assert call(model, ax, world.A, world.y) is ax
+            assert ax.has_data()
+            # A scale beside a picture is the only thing that may be added.
+            assert len(ax.figure.axes) <= before + 1
 
 
-@pytest.mark.parametrize("name", [name for name in CALLS if name != "model check"])
-def test_diagnostics_of_a_fit_are_drawn_without_their_data(name, kept_file, ax):
-    assert CALLS[name](kept_file, ax, None, None) is ax
-    assert ax.has_data()
+def test_diagnostics_of_a_fit_are_drawn_without_their_data(kept_file, case):
+    for name, call in CALLS.items():
+        if name != "model check":
+            with case(name), new_axes() as ax:
+                assert call(kept_file, ax, None, None) is ax
+                assert ax.has_data()
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_complex_signals_can_be_drawn(name, complex_fit, ax):
+def test_complex_signals_can_be_drawn(complex_fit, case):
     world, model = complex_fit
-    assert CALLS[name](model, ax, world.A, world.y).has_data()
+    for name, call in CALLS.items():
+        with case(name), new_axes() as ax:
+            assert call(model, ax, world.A, world.y).has_data()
 
 
 def test_without_axes_a_figure_is_made(model):
@@ -291,9 +303,8 @@ def test_one_colour_and_one_shape_for_every_kind():
     assert len({MARKS[name].colour for name in kinds}) == len({MARKS[name].marker for name in kinds}) == len(kinds)
 
 
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
+def test_what_cannot_be_drawn_says_what_to_do(case, model):
+    for call, said in [
         (lambda m: plot.signal(m, shape=(5, 5)), r"shape=\(5, 5\) must be a height and a width whose product is 12"),
         (lambda m: plot.signal(m, part="phase"), "part must be"),
         (lambda m: plot.signal(m, part="truth"), "needs the truth"),
@@ -307,11 +318,9 @@ def test_one_colour_and_one_shape_for_every_kind():
         (lambda m: plot.history(m, "speed"), "quantity must be one of score, moved"),
         (lambda m: plot.groups(m), "no groups"),
         (lambda m: plot.history(rp.RobustPhaseRetrieval()), "after fit"),
-    ],
-)
-def test_what_cannot_be_drawn_says_what_to_do(model, call, said):
-    with pytest.raises(ValueError, match=said):
-        call(model)
+    ]:
+        with case(said), pytest.raises(ValueError, match=said):
+            call(model)
 
 
 def test_without_matplotlib_the_error_names_the_command(model, monkeypatch):
@@ -332,23 +341,22 @@ def many_fits():
     return rp.RobustPhaseRetrieval(0.1).fit(A, Y)
 
 
-@pytest.mark.parametrize(
-    "figure", ["expected_error", "certificate", "rejected", "contamination", "noise_scale", "noise_mean"]
-)
-def test_every_signal_is_in_the_distribution_of_a_figure(many_fits, ax, figure):
-    assert plot.distribution(many_fits, figure, ax=ax) is ax
-    drawn = sum(patch.get_data().values.sum() for patch in ax.patches)
-    assert drawn == 12
-    again = Figure().subplots()
-    plot.distribution(many_fits, figure, shape=(3, 4), ax=again)
-    wanted = {
+def test_every_signal_is_in_the_distribution_of_a_figure(many_fits, case):
+    checks = [check for one in many_fits.model_check_ for check in one.checks]
+    for figure, values in {
+        "expected_error": [check.figure for check in checks if check.name == "expected error"],
+        "certificate": many_fits.certificate_,
         "rejected": many_fits.flag_samples().mean(axis=0),
-        "expected_error": [
-            c.figure for one in many_fits.model_check_ for c in one.checks if c.name == "expected error"
-        ],
-    }.get(figure)
-    values = getattr(many_fits, f"{figure}_") if wanted is None else np.asarray(wanted)
-    np.testing.assert_allclose(again.images[0].get_array(), np.reshape(values, (3, 4)))
+        "contamination": many_fits.contamination_,
+        "noise_scale": many_fits.noise_scale_,
+        "noise_mean": many_fits.noise_mean_,
+    }.items():
+        with case(figure), new_axes() as ax:
+            assert plot.distribution(many_fits, figure, ax=ax) is ax
+            assert sum(patch.get_data().values.sum() for patch in ax.patches) == 12
+            again = Figure().subplots()
+            plot.distribution(many_fits, figure, shape=(3, 4), ax=again)
+            np.testing.assert_allclose(again.images[0].get_array(), np.reshape(values, (3, 4)))
 
 
 def test_rows_that_are_bad_for_all_signals_stand_out(many_fits, ax):
@@ -371,12 +379,13 @@ def test_plots_of_many_signals_say_what_they_need(many_fits, model):
         plot.distribution(many_fits, shape=(5, 5))
 
 
-@pytest.mark.parametrize("ends", [(0.9, 1.3), (0.02, 0.05), (3.0, 4.0), (1.0, 900.0), (1e-9, 1e9)])
-def test_logarithmic_axes_have_ticks_however_narrow_they_are(ends, ax):
+def test_logarithmic_axes_have_ticks_however_narrow_they_are(case):
     from robustphase.plot.axes import logarithmic
 
-    ax.plot(ends, ends)
-    logarithmic(ax.xaxis)
-    low, high = ax.get_xlim()
-    inside = [tick for tick in ax.get_xticks() if low <= tick <= high]
-    assert 2 <= len(inside) <= 10
+    for ends in ((0.9, 1.3), (0.02, 0.05), (3.0, 4.0), (1.0, 900.0), (1e-9, 1e9)):
+        with case(ends), new_axes() as ax:
+            ax.plot(ends, ends)
+            logarithmic(ax.xaxis)
+            low, high = ax.get_xlim()
+            inside = [tick for tick in ax.get_xticks() if low <= tick <= high]
+            assert 2 <= len(inside) <= 10

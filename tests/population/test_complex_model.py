@@ -60,25 +60,26 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_complex_moment_equals_its_quadrature(name, exact_samples):
-    statistic, closed_form = CASES[name]
+def test_a_complex_moment_equals_its_quadrature(exact_samples, case):
     w, truth = two_vectors(1)
     world = exact_samples(6, SIGMA2, nodes=4)
     a = (world.a[:, :3] + 1j * world.a[:, 3:]) / np.sqrt(2)
     y = np.abs(a.conj() @ truth) ** 2 + world.z
-    assert_allclose(closed_form(w, truth), np.tensordot(world.weights, statistic(a, y, w, truth), axes=1), atol=1e-11)
+    for name, (statistic, closed_form) in CASES.items():
+        with case(name):
+            exact = np.tensordot(world.weights, statistic(a, y, w, truth), axes=1)
+            assert_allclose(closed_form(w, truth), exact, atol=1e-11)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_complex_moment_agrees_with_simulation(name, simulated, assert_mean):
-    statistic, closed_form = CASES[name]
+def test_a_complex_moment_agrees_with_simulation(simulated, assert_mean, case):
     w, truth = two_vectors(2)
     world = simulated(6, SIGMA2, size=100_000, seed=9)
     a = (world.a[:, :3] + 1j * world.a[:, 3:]) / np.sqrt(2)
-    draws = statistic(a, np.abs(a.conj() @ truth) ** 2 + world.z, w, truth)
-    assert_mean(draws.real, np.real(closed_form(w, truth)))
-    assert_mean(np.imag(draws), np.imag(closed_form(w, truth)))
+    for name, (statistic, closed_form) in CASES.items():
+        with case(name):
+            draws = statistic(a, np.abs(a.conj() @ truth) ** 2 + world.z, w, truth)
+            assert_mean(draws.real, np.real(closed_form(w, truth)))
+            assert_mean(np.imag(draws), np.imag(closed_form(w, truth)))
 
 
 @pytest.mark.parametrize("background", [-0.5, 2.0])
@@ -176,15 +177,12 @@ def test_a_complex_argument_selects_the_complex_model():
         assert_allclose(chosen, complex_model.gradient(w.real, truth, noise_mean=noise_mean))
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
+def test_a_mistake_is_named(case):
+    for call, message in [
         (lambda: complex_model.risk([1j, 0], [1.0]), "same length"),
         (lambda: complex_model.risk([[1j]], [1.0]), "must be a vector"),
         (lambda: complex_model.risk([1j], [1.0], noise_mean="no"), "noise_mean must be"),
         (lambda: complex_model.response_variance([1j], -1.0), "noise_variance"),
-    ],
-)
-def test_a_mistake_is_named(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+    ]:
+        with case(message), pytest.raises(ValueError, match=message):
+            call()

@@ -96,15 +96,14 @@ def test_a3_the_printed_step_of_algorithm_4_ends_in_a_two_cycle():
     assert errors_along(long, truth, step=step, n_steps=200, noise_mean="unknown")[-1] < 1e-8
 
 
-@pytest.mark.parametrize(
-    "constant", [PAPER_STEPS["unknown"], Fraction(50, 183), Fraction(512, 1647)], ids=["25/136", "50/183", "512/1647"]
-)
-def test_a3_smaller_steps_converge_from_the_whole_ball(constant):
-    truth = E1
-    for angle in np.linspace(0, np.pi, 19):
-        start = truth + (np.cos(angle) * E1 + np.sin(angle) * E2) / 6
-        step = float(constant) / (start @ start)
-        assert errors_along(start, truth, step=step, n_steps=120, noise_mean="unknown")[-1] < 1e-8
+def test_a3_smaller_steps_converge_from_the_whole_ball(case):
+    for constant in [PAPER_STEPS["unknown"], Fraction(50, 183), Fraction(512, 1647)]:
+        with case(constant):
+            truth = E1
+            for angle in np.linspace(0, np.pi, 19):
+                start = truth + (np.cos(angle) * E1 + np.sin(angle) * E2) / 6
+                step = float(constant) / (start @ start)
+                assert errors_along(start, truth, step=step, n_steps=120, noise_mean="unknown")[-1] < 1e-8
 
 
 def test_a3_only_the_corrected_step_is_covered_by_the_theory_of_the_paper():
@@ -138,16 +137,19 @@ def test_a4_gradient_and_hessian_of_lemma_e2_have_two_misprints(exact_pairs):
     assert np.linalg.norm(gradient(on_sphere, E1, noise_mean="unknown")) > 0.5
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4])
-def test_a5_the_scale_estimate_of_procedure_3_has_a_variance_that_grows_with_the_dimension(n, exact_pairs):
-    truth, sigma2 = generic(6, 1, n)[0], 0.7
-    world = exact_pairs(n, sigma2, nodes=3)  # its two Gaussian vectors serve as b and c: degree 4 in each coordinate
-    b, c = world.a, world.a2
-    v = (b @ truth) * (c @ truth) + (world.z - world.z2) / 2
-    product = v * np.sum(b * c, axis=1)
-    exact = world.weights @ product**2 - (world.weights @ product) ** 2
-    assert_allclose(exact, (n + 7) * (truth @ truth) ** 2 + n * sigma2 / 2)
-    assert_allclose(moments.scale_variance(truth, sigma2), exact)
+def test_a5_the_scale_estimate_of_procedure_3_has_a_variance_that_grows_with_the_dimension(case, exact_pairs):
+    for n in [1, 2, 3, 4]:
+        with case(n):
+            truth, sigma2 = generic(6, 1, n)[0], 0.7
+            world = exact_pairs(
+                n, sigma2, nodes=3
+            )  # its two Gaussian vectors serve as b and c: degree 4 in each coordinate
+            b, c = world.a, world.a2
+            v = (b @ truth) * (c @ truth) + (world.z - world.z2) / 2
+            product = v * np.sum(b * c, axis=1)
+            exact = world.weights @ product**2 - (world.weights @ product) ** 2
+            assert_allclose(exact, (n + 7) * (truth @ truth) ** 2 + n * sigma2 / 2)
+            assert_allclose(moments.scale_variance(truth, sigma2), exact)
 
 
 def test_a5_no_constant_contamination_is_safe_for_the_scale_of_procedure_3_but_the_remedy_is_dimension_free():
@@ -210,17 +212,18 @@ def test_a8_the_contraction_of_theorem_3_3_is_slower_than_alpha_4_promises_and_t
     assert_allclose(guaranteed_step(E1, 1 / 9), 1 / 6)
 
 
-@pytest.mark.parametrize("n", [1, 2, 5])
-def test_a9_the_constant_525_of_lemma_e3_must_be_529(n):
-    truth = np.eye(n)[0]
-    h = truth / 9
-    sigma = moments.gradient_covariance(truth + h, truth)
-    norm = np.linalg.eigvalsh(sigma)[-1] / (h @ h)
-    assert 525 < norm <= 529
-    assert_allclose(norm, 96 * (10 / 9) ** 2 * (19 / 9) ** 2)
-    bounds = moments.gradient_covariance_bounds(1 / 9, dimension=n)
-    assert_allclose((np.trace(sigma) / (h @ h), norm), (bounds.trace_error, bounds.operator_error))
-    assert (np.trace(sigma) / (h @ h) <= 525 * n) == (n > 1), "the trace bound fails for n = 1 only"
+def test_a9_the_constant_525_of_lemma_e3_must_be_529(case):
+    for n in [1, 2, 5]:
+        with case(n):
+            truth = np.eye(n)[0]
+            h = truth / 9
+            sigma = moments.gradient_covariance(truth + h, truth)
+            norm = np.linalg.eigvalsh(sigma)[-1] / (h @ h)
+            assert 525 < norm <= 529
+            assert_allclose(norm, 96 * (10 / 9) ** 2 * (19 / 9) ** 2)
+            bounds = moments.gradient_covariance_bounds(1 / 9, dimension=n)
+            assert_allclose((np.trace(sigma) / (h @ h), norm), (bounds.trace_error, bounds.operator_error))
+            assert (np.trace(sigma) / (h @ h) <= 525 * n) == (n > 1), "the trace bound fails for n = 1 only"
 
 
 def test_a9_the_arithmetic_of_the_trace_bound():
@@ -276,20 +279,21 @@ def test_a12_pairing_doubles_the_contamination():
         assert share > 0.1 / 2, "the conditions of Theorems B.1 and B.3 are on ε/2"
 
 
-@pytest.mark.parametrize("background", [0.5, 3.0, 30.0])
-def test_a13_a_noise_mean_biases_the_length_and_the_noise_variance_changes_nothing(background):
-    truth = np.array([0.6, -0.8, 2.0])
-    for variance in (0.0, 5.0):
-        shift = risk(truth, truth, noise_variance=variance)
-        assert_allclose(risk(E1, truth, noise_variance=variance) - shift, risk(E1, truth))
-    x = minimiser(truth, background=background)
-    assert_allclose(x / np.linalg.norm(x), truth / np.linalg.norm(truth))
-    assert_allclose(x @ x, truth @ truth + background / 3)
-    for matrix in (
-        moments.weighted_second_moment(truth, background=background),
-        moments.scaled_rows_covariance(truth, 1.0, background=background),
-    ):
-        assert distance(np.linalg.eigh(matrix)[1][:, -1], truth / np.linalg.norm(truth)) < 1e-12
+def test_a13_a_noise_mean_biases_the_length_and_the_noise_variance_changes_nothing(case):
+    for background in [0.5, 3.0, 30.0]:
+        with case(background):
+            truth = np.array([0.6, -0.8, 2.0])
+            for variance in (0.0, 5.0):
+                shift = risk(truth, truth, noise_variance=variance)
+                assert_allclose(risk(E1, truth, noise_variance=variance) - shift, risk(E1, truth))
+            x = minimiser(truth, background=background)
+            assert_allclose(x / np.linalg.norm(x), truth / np.linalg.norm(truth))
+            assert_allclose(x @ x, truth @ truth + background / 3)
+            for matrix in (
+                moments.weighted_second_moment(truth, background=background),
+                moments.scaled_rows_covariance(truth, 1.0, background=background),
+            ):
+                assert distance(np.linalg.eigh(matrix)[1][:, -1], truth / np.linalg.norm(truth)) < 1e-12
 
 
 def test_a14_a_zero_start_has_no_step_and_would_never_move():

@@ -115,52 +115,59 @@ def three_vectors(seed: int, dimension: int) -> Array:
     return np.random.default_rng(seed).uniform(-1.2, 1.2, size=(3, dimension))
 
 
-@pytest.mark.parametrize("name", SINGLE)
-def test_a_moment_of_the_zero_mean_model_equals_its_quadrature(name, exact_samples):
+def test_a_moment_of_the_zero_mean_model_equals_its_quadrature(exact_samples, case):
     for dimension in (1, 4):
         x, truth, direction = three_vectors(1, dimension)
         world = exact_samples(dimension, SIGMA2, nodes=6)
-        statistic = SINGLE[name].statistic(world.a, world.respond(truth), x, truth, direction)
-        exact = np.tensordot(world.weights, statistic, axes=1)
-        assert_allclose(SINGLE[name].closed_form(x, truth, direction), exact, rtol=1e-10, atol=1e-10)
+        for name, moment in SINGLE.items():
+            with case(name, dimension):
+                statistic = moment.statistic(world.a, world.respond(truth), x, truth, direction)
+                exact = np.tensordot(world.weights, statistic, axes=1)
+                assert_allclose(moment.closed_form(x, truth, direction), exact, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", PAIRED)
-def test_a_moment_of_the_unknown_mean_model_equals_its_quadrature(name, exact_pairs):
+def test_a_moment_of_the_unknown_mean_model_equals_its_quadrature(exact_pairs, case):
     for dimension in (1, 3):
         x, truth, direction = three_vectors(2, dimension)
         # The background is there to show that pairing removes it.
         world = exact_pairs(dimension, SIGMA2, nodes=5, background=3.0)
-        exact = np.tensordot(world.weights, PAIRED[name].statistic(*world.pair(truth), x, truth, direction), axes=1)
-        assert_allclose(PAIRED[name].closed_form(x, truth, direction), exact, rtol=1e-10, atol=1e-10)
+        for name, moment in PAIRED.items():
+            with case(name, dimension):
+                exact = np.tensordot(world.weights, moment.statistic(*world.pair(truth), x, truth, direction), axes=1)
+                assert_allclose(moment.closed_form(x, truth, direction), exact, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", SINGLE)
-def test_a_moment_of_the_zero_mean_model_agrees_with_simulation(name, simulated, assert_mean):
+def test_a_moment_of_the_zero_mean_model_agrees_with_simulation(simulated, assert_mean, case):
     x, truth, direction = three_vectors(3, 3)
     world = simulated(3, SIGMA2, size=200_000, seed=3)
-    statistic = SINGLE[name].statistic(world.a, world.respond(truth), x, truth, direction)
-    assert_mean(statistic, SINGLE[name].closed_form(x, truth, direction))
+    for name, moment in SINGLE.items():
+        with case(name):
+            statistic = moment.statistic(world.a, world.respond(truth), x, truth, direction)
+            assert_mean(statistic, moment.closed_form(x, truth, direction))
 
 
-@pytest.mark.parametrize("name", PAIRED)
-def test_a_moment_of_the_unknown_mean_model_agrees_with_simulation(name, simulated, assert_mean):
+def test_a_moment_of_the_unknown_mean_model_agrees_with_simulation(simulated, assert_mean, case):
     x, truth, direction = three_vectors(4, 3)
     world = simulated(3, SIGMA2, size=200_000, seed=4, background=-2.0)
-    statistic = PAIRED[name].statistic(*world.pair(truth), x, truth, direction)
-    assert_mean(statistic, PAIRED[name].closed_form(x, truth, direction))
+    for name, moment in PAIRED.items():
+        with case(name):
+            statistic = moment.statistic(*world.pair(truth), x, truth, direction)
+            assert_mean(statistic, moment.closed_form(x, truth, direction))
 
 
-@pytest.mark.parametrize("background", [-1.0, 0.0, 2.5])
-def test_the_spectral_matrices_of_procedure_1_hold_with_a_background(background, exact_samples):
-    _, truth, _ = three_vectors(5, 4)
-    world = exact_samples(4, SIGMA2, nodes=6, background=background)
-    y = world.respond(truth)
-    mean = np.tensordot(world.weights, outer(scale(y, world.a), world.a), axes=1)
-    covariance = np.tensordot(world.weights, outer(scale(y, world.a)), axes=1)
-    assert_allclose(moments.response_mean(truth, background=background), world.weights @ y, rtol=1e-12)
-    assert_allclose(moments.weighted_second_moment(truth, background=background), mean, atol=1e-11)
-    assert_allclose(moments.scaled_rows_covariance(truth, SIGMA2, background=background), covariance, atol=1e-10)
+def test_the_spectral_matrices_of_procedure_1_hold_with_a_background(case, exact_samples):
+    for background in [-1.0, 0.0, 2.5]:
+        with case(background):
+            _, truth, _ = three_vectors(5, 4)
+            world = exact_samples(4, SIGMA2, nodes=6, background=background)
+            y = world.respond(truth)
+            mean = np.tensordot(world.weights, outer(scale(y, world.a), world.a), axes=1)
+            covariance = np.tensordot(world.weights, outer(scale(y, world.a)), axes=1)
+            assert_allclose(moments.response_mean(truth, background=background), world.weights @ y, rtol=1e-12)
+            assert_allclose(moments.weighted_second_moment(truth, background=background), mean, atol=1e-11)
+            assert_allclose(
+                moments.scaled_rows_covariance(truth, SIGMA2, background=background), covariance, atol=1e-10
+            )
 
 
 @pytest.mark.parametrize("noise_mean", ["zero", "unknown"])

@@ -131,38 +131,42 @@ def test_the_newton_step_can_be_limited():
     assert_allclose(newton_step(x, g / 1000, max_relative_length=0.4), newton_step(x, g / 1000))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
-def test_the_newton_step_keeps_the_precision_of_its_arguments(dtype):
-    x = np.array([1.0, 2.0], dtype=dtype)
-    assert newton_step(x, x, max_relative_length=0.01).dtype == dtype
+def test_the_newton_step_keeps_the_precision_of_its_arguments(case):
+    for dtype in [np.float32, np.float64, np.complex64, np.complex128]:
+        with case(dtype):
+            x = np.array([1.0, 2.0], dtype=dtype)
+            assert newton_step(x, x, max_relative_length=0.01).dtype == dtype
 
 
-@pytest.mark.parametrize("noise_mean", MODELS)
-@pytest.mark.parametrize("is_complex", [False, True])
-def test_newton_steps_converge_quadratically_and_from_far_away(noise_mean, is_complex):
-    rng = np.random.default_rng(5)
-    for _ in range(20):
-        truth, h = rng.standard_normal((2, 5)) + (1j * rng.standard_normal((2, 5)) if is_complex else 0)
-        start = truth + 0.7 * np.linalg.norm(truth) * h / np.linalg.norm(h)
-        errors = [
-            distance(x, truth, relative=True) for x in descent_path(start, truth, n_steps=12, noise_mean=noise_mean)
-        ]
-        assert errors[-1] < 1e-9
-        near = [(a, b) for a, b in pairwise(errors) if 1e-6 < a < 0.1]
-        assert all(b <= 5 * a**2 for a, b in near)
+def test_newton_steps_converge_quadratically_and_from_far_away(case):
+    for noise_mean in MODELS:
+        for is_complex in [False, True]:
+            with case(noise_mean, is_complex):
+                rng = np.random.default_rng(5)
+                for _ in range(20):
+                    truth, h = rng.standard_normal((2, 5)) + (1j * rng.standard_normal((2, 5)) if is_complex else 0)
+                    start = truth + 0.7 * np.linalg.norm(truth) * h / np.linalg.norm(h)
+                    errors = [
+                        distance(x, truth, relative=True)
+                        for x in descent_path(start, truth, n_steps=12, noise_mean=noise_mean)
+                    ]
+                    assert errors[-1] < 1e-9
+                    near = [(a, b) for a, b in pairwise(errors) if 1e-6 < a < 0.1]
+                    assert all(b <= 5 * a**2 for a, b in near)
 
 
-@pytest.mark.parametrize("noise_mean", MODELS)
-@pytest.mark.parametrize("is_complex", [False, True])
-def test_the_solution_curvature_names_what_the_newton_step_divides_by(noise_mean, is_complex):
-    x = np.array([1.0, 2.0]) * (1j if is_complex else 1.0)
-    across, along = solution_curvature(x, noise_mean=noise_mean)
-    other = np.array([-2.0, 1.0]) * (1j if is_complex else 1.0)
-    assert_allclose(newton_step(x, x, noise_mean=noise_mean), x / along)
-    assert_allclose(newton_step(x, other, noise_mean=noise_mean), other / across)
-    if not is_complex:
-        spectrum = np.linalg.eigvalsh(hessian(x, x, noise_mean=noise_mean))
-        assert_allclose((across, along), (spectrum[0], spectrum[-1]))
+def test_the_solution_curvature_names_what_the_newton_step_divides_by(case):
+    for noise_mean in MODELS:
+        for is_complex in [False, True]:
+            with case(noise_mean, is_complex):
+                x = np.array([1.0, 2.0]) * (1j if is_complex else 1.0)
+                across, along = solution_curvature(x, noise_mean=noise_mean)
+                other = np.array([-2.0, 1.0]) * (1j if is_complex else 1.0)
+                assert_allclose(newton_step(x, x, noise_mean=noise_mean), x / along)
+                assert_allclose(newton_step(x, other, noise_mean=noise_mean), other / across)
+                if not is_complex:
+                    spectrum = np.linalg.eigvalsh(hessian(x, x, noise_mean=noise_mean))
+                    assert_allclose((across, along), (spectrum[0], spectrum[-1]))
 
 
 def test_a_zero_signal_and_mismatched_shapes_are_refused():

@@ -59,7 +59,7 @@ def test_nothing_is_learned_where_next_to_nothing_is_doubted():
 def test_an_attack_on_gradients_loses_by_what_the_doubts_show():
     learned, without = [], []
     for seed in range(3):
-        world = make_counts(30, 2500, mean_count=1.0, contamination=0.1, attack="gradient_spread", seed=seed)
+        world = make_counts(20, 1600, mean_count=1.0, contamination=0.1, attack="gradient_spread", seed=seed)
         model = RobustPhaseRetrieval(0.1, noise="poisson")
         learned.append(distance(model.fit(world.A, world.y).signal_, world.truth))
         with varied(GRIPS, rounds=0):

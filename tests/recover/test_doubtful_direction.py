@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.effort import seeds
 
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.constants import varied
@@ -43,7 +44,7 @@ def pulled_along(unit, A, x, y, share, field):
 
 @pytest.mark.parametrize("field", ["real", "complex"])
 def test_the_direction_of_a_pull_is_found_and_chance_has_none(field):
-    for seed in range(3):
+    for seed in seeds(2, 3):
         world = make_counts(16, 2500, mean_count=1.0, contamination=0.0, attack="none", field=field, seed=seed)
         A, x = world.A, world.truth
         unit = np.random.default_rng(seed).standard_normal(16) + (0 if field == "real" else 0j)

@@ -40,9 +40,9 @@ def expected_error(mean, n, m, field):
 @pytest.mark.parametrize("field", ["real", "complex"])
 @pytest.mark.parametrize("mean", [0.25, 1.0, 25.0])
 def test_counts_are_recovered_at_the_error_of_maximum_likelihood(mean, field):
-    # Told that they are counts or not: once they are recognised the fit is the same.
-    for seed in seeds(2, 3):
-        noise = ("auto", "poisson")[seed % 2]
+    # Told that they are counts or not, by turns: once they are recognised the fit is the same.
+    for seed in seeds(1, 3):
+        noise = ("auto", "poisson")[(seed + (field == "complex") + (mean == 1.0)) % 2]
         # A quarter of a count leaves a complex signal at the limit of what is called an answer with fewer samples.
         A, y, x = counted(mean, m=3000 if mean < 1 else 1500, bad=0.05, field=field, seed=seed)
         model = RobustPhaseRetrieval(0.1, noise=noise).fit(A, y)
@@ -110,7 +110,7 @@ def test_many_columns_and_operators_follow_the_same_law():
 @pytest.mark.parametrize("field", ["real", "complex"])
 def test_a_camera_is_recovered_at_the_error_that_its_noise_allows(field):
     """Gain, read noise and offset are unknown; the error is that of weighted least squares with the right variances."""
-    for seed in seeds(2, 3):
+    for seed in seeds(1, 3):
         world = make_camera(20, 1500, field=field, seed=seed)
         model = RobustPhaseRetrieval(0.1, noise_mean="unknown", saturation=4095).fit(world.A, world.y)
         assert model.noise_model_.kind == "variance"
@@ -181,10 +181,10 @@ def test_standard_errors_cover_what_they_say(mean):
 
 def test_signals_in_groups_get_the_answers_of_all_together():
     rng = np.random.default_rng(3)
-    A, signals = rng.standard_normal((700, 10)), 1.5 * rng.standard_normal((10, 6)) / np.sqrt(10)
+    A, signals = rng.standard_normal((700, 10)), 1.5 * rng.standard_normal((10, 3)) / np.sqrt(10)
     y = rng.poisson((A @ signals) ** 2 + 0.2).astype(float)
     together = RobustPhaseRetrieval(0.05).fit(A, y)
-    with varied(LAW_ENGINE, numbers=4 * 700):
+    with varied(LAW_ENGINE, numbers=2 * 700):
         grouped = RobustPhaseRetrieval(0.05).fit(A, y)
     assert together.noise_model_.kind == grouped.noise_model_.kind == "poisson"
     for model in (together, grouped):
@@ -222,7 +222,7 @@ def test_additive_noise_may_be_saturated_too():
 def test_multiplicative_noise_that_is_skewed_neither_shifts_nor_drowns_the_signal():
     """Ten looks of speckle: the noise is as large as the signal asks, so small predictions are worth most."""
     gains = []
-    for seed in range(3):
+    for seed in seeds(2, 3):
         rng = np.random.default_rng(seed)
         A, x = rng.standard_normal((1500, 20)), rng.standard_normal(20)
         energies = (A @ x) ** 2

@@ -104,14 +104,15 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("name", "change", "cure"), WRONG)
-def test_a_figure_out_of_bounds_is_severe_and_its_message_names_the_cure(name, change, cure):
-    check = checked(RIGHT._replace(**change))
-    assert check.failed[0].name == name
-    assert check.severe
-    assert name in check.message
-    assert re.search(cure, check.message)
-    assert certificate_factor(check, STANDARD, RIGHT) == np.inf
+def test_a_figure_out_of_bounds_is_severe_and_its_message_names_the_cure(case):
+    for name, change, cure in WRONG:
+        with case(name, change):
+            check = checked(RIGHT._replace(**change))
+            assert check.failed[0].name == name
+            assert check.severe
+            assert name in check.message
+            assert re.search(cure, check.message)
+            assert certificate_factor(check, STANDARD, RIGHT) == np.inf
 
 
 def test_what_was_done_already_is_not_advised_and_what_was_ruled_out_is():
@@ -135,14 +136,13 @@ def test_every_parameter_that_a_remedy_names_exists():
     assert named <= names
 
 
-@pytest.mark.parametrize(
-    ("name", "change"), [("evenness of the noise", {"uneven": 5.0}), ("drift of the gain", {"gain": 0.2})]
-)
-def test_what_harms_little_is_reported_and_not_severe(name, change):
-    check = checked(RIGHT._replace(**change))
-    assert [one.name for one in check.failed] == [name]
-    assert not check.severe
-    assert certificate_factor(check, STANDARD, RIGHT) == 1.0
+def test_what_harms_little_is_reported_and_not_severe(case):
+    for name, change in [("evenness of the noise", {"uneven": 5.0}), ("drift of the gain", {"gain": 0.2})]:
+        with case(name):
+            check = checked(RIGHT._replace(**change))
+            assert [one.name for one in check.failed] == [name]
+            assert not check.severe
+            assert certificate_factor(check, STANDARD, RIGHT) == 1.0
 
 
 def test_neighbours_on_a_detector_may_go_together_but_neighbours_in_time_may_not():
@@ -177,17 +177,18 @@ def test_another_value_of_an_entry_needs_less_evidence_behind_sparse_rows():
     assert [one.name for one in checked(other, STANDARD._replace(kurtosis=20.0)).failed] == ["rival signal"]
 
 
-@pytest.mark.parametrize("scale", [1e-200, 1e-3, 1.0, 1e200])
-def test_many_values_are_put_in_the_order_that_they_have(rng, scale):
-    values = scale * rng.standard_normal(3000)
-    values[::7] = values[0]
-    told = ordered(values)
-    np.testing.assert_allclose(values[told.order], np.sort(values), rtol=1e-6)
-    assert sorted(told.order) == list(range(values.size))
-    assert told.ties
-    assert not ordered(scale * np.linspace(-1.0, 2.0, 3000)).ties
-    # Equal values stand side by side.
-    assert np.count_nonzero(np.diff(values[told.order]) == 0) == 428
+def test_many_values_are_put_in_the_order_that_they_have(case, rng):
+    for scale in [1e-200, 1e-3, 1.0, 1e200]:
+        with case(scale):
+            values = scale * rng.standard_normal(3000)
+            values[::7] = values[0]
+            told = ordered(values)
+            np.testing.assert_allclose(values[told.order], np.sort(values), rtol=1e-6)
+            assert sorted(told.order) == list(range(values.size))
+            assert told.ties
+            assert not ordered(scale * np.linspace(-1.0, 2.0, 3000)).ties
+            # Equal values stand side by side.
+            assert np.count_nonzero(np.diff(values[told.order]) == 0) == 428
 
 
 def test_nothing_is_certified_where_two_things_are_wrong_with_the_residuals():
@@ -197,22 +198,20 @@ def test_nothing_is_certified_where_two_things_are_wrong_with_the_residuals():
     assert certificate_factor(check, STANDARD, RIGHT) == np.inf
 
 
-@pytest.mark.parametrize(
-    ("signs", "needed"),
-    [
+def test_another_curve_needs_less_evidence_the_more_flags_tell_of_it(case):
+    for signs, needed in [
         ({}, CHECKS.evidence),
         ({"follow": 6.0}, CHECKS.hint),
         ({"missing": 0.15}, CHECKS.hint),
         ({"follow": 6.0, "missing": 0.15}, CHECKS.turn_hint**2),
         # Within chance of the stated level.
         ({"missing": 0.12}, CHECKS.evidence),
-    ],
-)
-def test_another_curve_needs_less_evidence_the_more_flags_tell_of_it(signs, needed):
-    for evidence, severe in ((0.95 * needed, False), (1.05 * needed, True)):
-        check = checked(RIGHT._replace(power=2.0, power_evidence=evidence, **signs))
-        assert check.severe is severe
-    assert not checked(RIGHT._replace(power=1.2, power_evidence=1.05 * needed, **signs)).severe
+    ]:
+        with case(signs):
+            for evidence, severe in ((0.95 * needed, False), (1.05 * needed, True)):
+                check = checked(RIGHT._replace(power=2.0, power_evidence=evidence, **signs))
+                assert check.severe is severe
+            assert not checked(RIGHT._replace(power=1.2, power_evidence=1.05 * needed, **signs)).severe
 
 
 def test_signs_of_another_curve_that_are_nearly_clear_add_up():
@@ -241,21 +240,21 @@ def test_more_must_be_explained_where_responses_are_rough():
     assert not checked(RIGHT._replace(correlation=0.35, kept_correlation=0.35, rough=2.5)).severe
 
 
-@pytest.mark.parametrize("sign", [{"uneven": 0.7}, {"dependence_evidence": 2.8}, {"stretch": 3.0}])
-def test_a_mean_of_the_residuals_is_no_constant_where_they_are_uneven_or_have_a_direction_or_rows_show_little(sign):
-    shifted = RIGHT._replace(background=0.25)
-    assert not checked(shifted).severe
-    assert [one.name for one in checked(shifted._replace(**sign)).failed] == ["background"]
-    assert not checked(RIGHT._replace(**sign)).severe
+def test_a_mean_of_the_residuals_is_no_constant_where_they_are_uneven_or_have_a_direction_or_rows_show_little(case):
+    for sign in [{"uneven": 0.7}, {"dependence_evidence": 2.8}, {"stretch": 3.0}]:
+        with case(sign):
+            shifted = RIGHT._replace(background=0.25)
+            assert not checked(shifted).severe
+            assert [one.name for one in checked(shifted._replace(**sign)).failed] == ["background"]
+            assert not checked(RIGHT._replace(**sign)).severe
 
 
 def test_a_curve_or_a_direction_without_evidence_is_chance():
     assert not checked(RIGHT._replace(power=0.5, power_evidence=5.0, dependence=0.1, dependence_evidence=2.0)).failed
 
 
-@pytest.mark.parametrize(
-    ("change", "stated"),
-    [
+def test_half_of_the_evidence_is_none(case):
+    for change, stated in [
         # An adversary's samples, of some kinds only or no more than were stated; a background that is constant.
         ({"rival": 0.12, "rival_everywhere": 0.0}, 0.1),
         ({"rival": 0.115, "rival_everywhere": 0.3}, 0.1),
@@ -295,10 +294,9 @@ def test_a_curve_or_a_direction_without_evidence_is_chance():
         ({"growth": 1.1, "rough": 0.25, "flagged": 0.2, "missing_high": 0.6}, 0.1),
         ({"growth": 1.4, "rough": 0.1, "flagged": 0.2, "missing_high": 0.6}, 0.1),
         ({"growth": 1.4, "rough": 0.25, "flagged": 0.2, "missing_high": 0.6}, 0.25),
-    ],
-)
-def test_half_of_the_evidence_is_none(change, stated):
-    assert not checked(RIGHT._replace(**change), stated=stated).severe
+    ]:
+        with case(change, stated):
+            assert not checked(RIGHT._replace(**change), stated=stated).severe
 
 
 def test_a_length_that_chance_explains_is_no_failure():
@@ -465,19 +463,20 @@ def test_the_design_is_measured(drawn):
     assert figures_at(x, A * np.geomspace(0.05, 1, 20), y)[1].spread > 0.5
 
 
-@pytest.mark.parametrize("weaker", [1.0, 0.5])
-@pytest.mark.parametrize("n", [20, 60])
-def test_the_curvature_of_a_complex_signal_behind_real_rows_is_held_against_its_own_population(n, weaker):
-    rng = np.random.default_rng(n)
-    A = rng.standard_normal((50 * n, n))
-    parts = np.linalg.qr(rng.standard_normal((n, 2)))[0]
-    x = (parts[:, 0] + 1j * weaker * parts[:, 1]) / np.hypot(1, weaker)
-    one, design = figures_at(x, A, np.abs(A @ x) ** 2 + 0.3 * rng.standard_normal(len(A)))
-    assert 0.7 < design.curvature < 1.6
-    assert not checked(one, design, is_complex=True).failed
-    twice = A.copy()
-    twice[:, 1] = twice[:, 0]
-    assert figures_at(x, twice, np.abs(twice @ x) ** 2)[1].curvature < CHECKS.curvature
+def test_the_curvature_of_a_complex_signal_behind_real_rows_is_held_against_its_own_population(case):
+    for weaker in [1.0, 0.5]:
+        for n in [20, 60]:
+            with case(weaker, n):
+                rng = np.random.default_rng(n)
+                A = rng.standard_normal((50 * n, n))
+                parts = np.linalg.qr(rng.standard_normal((n, 2)))[0]
+                x = (parts[:, 0] + 1j * weaker * parts[:, 1]) / np.hypot(1, weaker)
+                one, design = figures_at(x, A, np.abs(A @ x) ** 2 + 0.3 * rng.standard_normal(len(A)))
+                assert 0.7 < design.curvature < 1.6
+                assert not checked(one, design, is_complex=True).failed
+                twice = A.copy()
+                twice[:, 1] = twice[:, 0]
+                assert figures_at(x, twice, np.abs(twice @ x) ** 2)[1].curvature < CHECKS.curvature
 
 
 @pytest.mark.parametrize("n", [16, 60])

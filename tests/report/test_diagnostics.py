@@ -137,6 +137,7 @@ def test_every_way_to_fit_has_diagnostics_and_a_report(world, parameters):
     assert (e.seed is None) == isinstance(parameters.get("random_state"), np.random.RandomState)
 
 
+@pytest.mark.usefixtures("sketched")
 def test_complex_data_has_diagnostics_without_standard_errors():
     world = rp.simulate.make_world(n=16, m=800, field="complex", attack="huge", seed=0)
     model = rp.RobustPhaseRetrieval().fit(*world)
@@ -149,6 +150,7 @@ def test_complex_data_has_diagnostics_without_standard_errors():
         FitDiagnostics.of(model, *world, standard_errors=True)
 
 
+@pytest.mark.usefixtures("sketched")
 def test_data_without_noise_has_no_noise_model():
     world = rp.simulate.make_world(n=15, m=600, attack="huge", noise="none", seed=0)
     e = FitDiagnostics.of(rp.RobustPhaseRetrieval().fit(*world), *world)
@@ -173,6 +175,7 @@ def test_a_stream_reports_its_last_batch(world, model):
         FitDiagnostics.of(stream, *world)
 
 
+@pytest.mark.usefixtures("sketched")
 def test_a_batch_with_fewer_samples_than_unknowns_is_not_screened(world):
     stream = rp.RobustPhaseRetrieval().fit(*world)
     stream.partial_fit(world.A[:10], world.y[:10])

@@ -101,7 +101,15 @@ def on_scheduler(client, look):
 # --- the same answers ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("spread_out", "dtype"),
+    # Every type in one way; real and complex numbers, single and double, in the others.
+    [
+        *(("lazy", dtype) for dtype in DTYPES),
+        *((way, dtype) for way in ("persisted", "without a client") for dtype in ("float32", "complex128")),
+    ],
+    indirect=["spread_out"],
+)
 def test_every_pass_gives_what_it_gives_in_memory(dtype, spread_out, rng):
     A = rows_of(rng, dtype)
     there, here = spread_out(A), MemoryRows(A)

@@ -126,19 +126,22 @@ def test_the_same_sources_have_the_same_digest_wherever_they_are(packages, monke
     assert preflight.identify()["digest"] == here["digest"]
 
 
-@pytest.mark.parametrize("direct", [None, False])
-def test_all_workers_killed_and_brought_back_go_on(direct):
+def test_all_workers_killed_and_brought_back_go_on(case):
     w = np.linspace(0, 1, M)
-    with scheduler(direct_to_workers=direct) as client, workers(client, 2, nanny=True) as processes:
-        rows = rows_on(client)
-        before = slow_pass(rows, w)
-        for pid in processes.values():
-            os.kill(pid, signal.SIGKILL)
-        with within(2 * SOON):
-            after = slow_pass(rows, w)
-        assert not set(processes) & set(client.nthreads())
-        assert_array_equal(after.sums[0], before.sums[0])
-        assert_array_equal(after.rows[0], before.rows[0])
+    with scheduler() as first, workers(first, 2, nanny=True):
+        for direct in (None, False):
+            with case(direct), distributed.Client(first.scheduler.address, direct_to_workers=direct) as client:
+                client.wait_for_workers(2, timeout=SOON)
+                processes = client.run(os.getpid)
+                rows = rows_on(client)
+                before = slow_pass(rows, w)
+                for pid in processes.values():
+                    os.kill(pid, signal.SIGKILL)
+                with within(2 * SOON):
+                    after = slow_pass(rows, w)
+                assert not set(processes) & set(client.nthreads())
+                assert_array_equal(after.sums[0], before.sums[0])
+                assert_array_equal(after.rows[0], before.rows[0])
 
 
 @pytest.mark.parametrize("direct", [None, False])
@@ -162,21 +165,21 @@ def test_a_frozen_worker_is_given_up():
         before = slow_pass(rows, w)
         ((address, pid),) = victim.items()
         os.kill(pid, signal.SIGSTOP)
-        with varied(WATCH, frozen=5.0, beat=0.5), within(SOON):
+        with varied(WATCH, frozen=3.0, beat=0.5), within(SOON):
             after = slow_pass(rows, w)
         assert address not in client.nthreads()
         assert_array_equal(after.sums[0], before.sums[0])
 
 
 def test_a_worker_that_is_frozen_from_the_start_gets_no_rows(monkeypatch):
-    monkeypatch.setattr(preflight, "PATIENCE", 5.0)
+    monkeypatch.setattr(preflight, "PATIENCE", 3.0)
     with scheduler() as client, workers(client, 1), workers(client, 1) as victim:
         os.kill(next(iter(victim.values())), signal.SIGSTOP)
         # A block of the array may be meant for it all the same, until the watch gives it up.
         with (
-            varied(WATCH, frozen=5.0, beat=0.5),
+            varied(WATCH, frozen=3.0, beat=0.5),
             within(SOON),
-            pytest.warns(UserWarning, match="1 of the 2 Dask workers have not answered within 5 seconds"),
+            pytest.warns(UserWarning, match="1 of the 2 Dask workers have not answered within 3 seconds"),
         ):
             assert_array_equal(project(rows_on(client), np.eye(N)), A)
 
@@ -188,9 +191,9 @@ def test_when_nobody_is_left_an_error_says_so():
         for pid in victims.values():
             os.kill(pid, signal.SIGKILL)
         with (
-            varied(WATCH, absent=3.0, beat=0.5),
+            varied(WATCH, absent=2.0, beat=0.5),
             within(SOON),
-            pytest.raises(RuntimeError, match="no workers for 3 seconds"),
+            pytest.raises(RuntimeError, match="no workers for 2 seconds"),
         ):
             project(rows, np.ones(N))
 

@@ -116,27 +116,27 @@ def rows(request, rng):
     return rows_of(rng, request.param)
 
 
-@pytest.fixture(params=FILES)
-def store(request, tmp_path):
-    """Put rows into a file of one kind; the path, or None where the kind has no such numbers."""
+@pytest.fixture(scope="module", params=["npy", "npz", "hdf5", "zarr", "parquet"])
+def store(request, tmp_path_factory):
+    """Put rows into files of every kind that a format has for such numbers: pairs of kind and path."""
 
     def put(A):
-        if request.param == "parquet-columns" and A.dtype.kind == "c":
-            return None
-        if request.param.startswith("parquet") and not A.dtype.isnative:
-            return None
-        folder = tmp_path / A.dtype.name
-        folder.mkdir()
-        return FILES[request.param](folder, A)
+        kinds = [kind for kind in FILES if kind.split("-")[0] == request.param]
+        if request.param == "parquet" and not A.dtype.isnative:
+            kinds = []
+        if A.dtype.kind == "c":
+            kinds = [kind for kind in kinds if kind != "parquet-columns"]
+        return [(kind, FILES[kind](tmp_path_factory.mktemp(kind), A)) for kind in kinds]
 
     return put
 
 
-@pytest.fixture
-def stored(store, rng):
-    """The same file with real and with complex rows: pairs of path and rows."""
-    pairs = [(store(A), A) for A in (rows_of(rng, "float64"), rows_of(rng, "complex64"))]
-    return [(path, A) for path, A in pairs if path is not None]
+@pytest.fixture(scope="module")
+def stored(store):
+    """Files of every kind of a format with real and with complex rows: kind, path and rows."""
+    rng = np.random.default_rng(20260101)
+    arrays = [rows_of(rng, dtype) for dtype in ("float64", "complex64")]
+    return [(f"{kind} of {A.dtype}", path, A) for A in arrays for kind, path in store(A)]
 
 
 def vector_like(rng, rows, *shape):
@@ -153,12 +153,15 @@ def agree(there, here):
 BLOCKS_AND_THREADS = [(29, 1), (17, 3), (100, 7), (1000, 4)]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_every_pass_gives_the_answer_of_the_same_rows_in_memory(store, dtype, rng):
-    rows = rows_of(rng, dtype)
-    path = store(rows)
-    if path is None:
-        pytest.skip("separate columns hold real numbers")
+def test_every_pass_gives_the_answer_of_the_same_rows_in_memory(store, rng, case):
+    for dtype in DTYPES:
+        rows = rows_of(rng, dtype)
+        for kind, path in store(rows):
+            with case(kind, dtype):
+                assert_same_passes(path, rows, rng)
+
+
+def assert_same_passes(path, rows, rng):
     V, C, y, w = vector_like(rng, rows, N, 3), vector_like(rng, rows, M, 2), rng.random(M), rng.random(M)
     for block_rows, threads in BLOCKS_AND_THREADS:
         disk = open_rows_at(path, block_rows=block_rows, threads=threads)
@@ -183,51 +186,55 @@ def test_every_pass_gives_the_answer_of_the_same_rows_in_memory(store, dtype, rn
         assert_array_equal(rows_at(disk, np.array([200, 3, 77])), rows[[200, 3, 77]])
 
 
-def test_paired_rows_are_read_in_step(stored, rng):
-    for path, rows in stored:
-        x, y, w = vector_like(rng, rows, N), rng.random(M), rng.random(M // 2)
-        there = paired_loss_gradient(open_rows_at(path, block_rows=19, threads=2), y, x, w)
-        here = paired_loss_gradient(MemoryRows(rows, block_rows=19, threads=1), y, x, w)
-        tolerance = 1e3 * np.finfo(rows.dtype).eps
-        assert_allclose(there.total, here.total, rtol=tolerance, atol=tolerance)
-        assert_allclose(there.projections, here.projections, rtol=tolerance, atol=tolerance)
+def test_paired_rows_are_read_in_step(stored, rng, case):
+    for kind, path, rows in stored:
+        with case(kind):
+            x, y, w = vector_like(rng, rows, N), rng.random(M), rng.random(M // 2)
+            there = paired_loss_gradient(open_rows_at(path, block_rows=19, threads=2), y, x, w)
+            here = paired_loss_gradient(MemoryRows(rows, block_rows=19, threads=1), y, x, w)
+            tolerance = 1e3 * np.finfo(rows.dtype).eps
+            assert_allclose(there.total, here.total, rtol=tolerance, atol=tolerance)
+            assert_allclose(there.projections, here.projections, rtol=tolerance, atol=tolerance)
 
 
-def test_any_range_of_rows_can_be_read_in_any_order(stored):
-    for path, rows in stored:
-        source = open_rows_at(path)
-        for start, stop in [(150, 203), (0, 1), (49, 52), (1, 2), (202, 203), (0, 203), (60, 60)]:
-            assert_array_equal(source.read(start, stop), rows[start:stop])
+def test_any_range_of_rows_can_be_read_in_any_order(stored, case):
+    for kind, path, rows in stored:
+        with case(kind):
+            source = open_rows_at(path)
+            for start, stop in [(150, 203), (0, 1), (49, 52), (1, 2), (202, 203), (0, 203), (60, 60)]:
+                assert_array_equal(source.read(start, stop), rows[start:stop])
 
 
-def test_products_are_adjoint_and_do_not_depend_on_the_number_of_threads(stored, rng):
-    for path, rows in stored:
-        dot_test(open_rows_at(path, block_rows=31, threads=2))
-        # What is unpacked into memory is summed there, a stretch for each thread.
-        if isinstance(open_rows_at(path), ReadAheadRows):
-            V = vector_like(rng, rows, N, 2)
-            totals = [sweep(open_rows_at(path, block_rows=10, threads=k), V, lambda s: s).total for k in (1, 2, 5)]
-            assert_array_equal(totals[0], totals[1])
-            assert_array_equal(totals[0], totals[2])
+def test_products_are_adjoint_and_do_not_depend_on_the_number_of_threads(stored, rng, case):
+    for kind, path, rows in stored:
+        with case(kind):
+            dot_test(open_rows_at(path, block_rows=31, threads=2))
+            # What is unpacked into memory is summed there, a stretch for each thread.
+            if isinstance(open_rows_at(path), ReadAheadRows):
+                V = vector_like(rng, rows, N, 2)
+                totals = [sweep(open_rows_at(path, block_rows=10, threads=k), V, lambda s: s).total for k in (1, 2, 5)]
+                assert_array_equal(totals[0], totals[1])
+                assert_array_equal(totals[0], totals[2])
 
 
-def test_a_wrapper_hides_rows_on_disk_as_in_memory(stored, rng):
+def test_a_wrapper_hides_rows_on_disk_as_in_memory(stored, rng, case):
     hidden = np.zeros(M, bool)
     hidden[::5] = True
-    for path, rows in stored:
-        V = vector_like(rng, rows, N)
-        there = project(MaskedRows(open_rows_at(path, block_rows=30, threads=2), hidden), V)
-        assert_allclose(there, np.where(hidden, 0, rows @ V), atol=1e3 * np.finfo(rows.dtype).eps)
+    for kind, path, rows in stored:
+        with case(kind):
+            V = vector_like(rng, rows, N)
+            there = project(MaskedRows(open_rows_at(path, block_rows=30, threads=2), hidden), V)
+            assert_allclose(there, np.where(hidden, 0, rows @ V), atol=1e3 * np.finfo(rows.dtype).eps)
 
 
-def test_other_types_are_converted_as_in_memory(store, rng):
+def test_other_types_are_converted_as_in_memory(store, rng, case):
     for dtype in ("int16", "int64", ">f4", ">c16", "uint8"):
         A = (10 * rng.standard_normal((60, 3))).clip(0 if dtype == "uint8" else -9, 9).astype(dtype)
-        path = store(A)
-        if path is not None:
-            source = open_rows_at(path)
-            assert source.dtype == MemoryRows(A).dtype
-            assert_array_equal(source.read(0, 60), A)
+        for kind, path in store(A):
+            with case(kind, dtype):
+                source = open_rows_at(path)
+                assert source.dtype == MemoryRows(A).dtype
+                assert_array_equal(source.read(0, 60), A)
 
 
 # --- objects that the user has opened --------------------------------------------------------------------------------
@@ -242,13 +249,15 @@ def test_a_memory_map_is_used_in_place(rows, rng, tmp_path):
     assert_array_equal(project(source, V), project(MemoryRows(rows), V))
 
 
-@pytest.mark.parametrize("part", [np.s_[50:150], np.s_[3:], np.s_[::2], np.s_[:, 1:4], np.s_[199:]])
-def test_a_part_of_a_memory_map_is_the_same_part_of_the_rows(part, rng, tmp_path):
+def test_a_part_of_a_memory_map_is_the_same_part_of_the_rows(case, rng, tmp_path):
     A = rows_of(rng, "float64")
-    source = as_source(np.load(in_npy(tmp_path, A), mmap_mode="r")[part])
-    V = rng.standard_normal(A[part].shape[1])
-    source.block_rows = 13
-    assert_allclose(project(source, V), A[part] @ V, atol=1e-12)
+    path = in_npy(tmp_path, A)
+    for part in [np.s_[50:150], np.s_[3:], np.s_[::2], np.s_[:, 1:4], np.s_[199:]]:
+        with case(part):
+            source = as_source(np.load(path, mmap_mode="r")[part])
+            V = rng.standard_normal(A[part].shape[1])
+            source.block_rows = 13
+            assert_allclose(project(source, V), A[part] @ V, atol=1e-12)
 
 
 def test_a_memory_map_with_columns_first_is_read(rng, tmp_path):
@@ -405,38 +414,41 @@ def test_memory_is_a_few_pieces_whatever_the_size():
     assert len(set(made)) <= 4
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
-def test_an_error_of_the_reader_reaches_the_caller(threads):
-    source = Slow((100, 3), block_rows=8, threads=threads)
-    source.fails_at = 50
-    with pytest.raises(DataError, match=r"rows 48 to 55 of the data cannot be read: the disk is on fire\."):
-        project(source, np.ones(3))
-    assert not [thread for thread in threading.enumerate() if thread.name == "robustphase-reader"]
+def test_an_error_of_the_reader_reaches_the_caller(case):
+    for threads in [1, 2, 5]:
+        with case(threads):
+            source = Slow((100, 3), block_rows=8, threads=threads)
+            source.fails_at = 50
+            with pytest.raises(DataError, match=r"rows 48 to 55 of the data cannot be read: the disk is on fire\."):
+                project(source, np.ones(3))
+            assert not [thread for thread in threading.enumerate() if thread.name == "robustphase-reader"]
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
-def test_an_error_of_the_computation_stops_the_reader(threads):
-    source = Slow((10_000, 3), block_rows=8, threads=threads)
+def test_an_error_of_the_computation_stops_the_reader(case):
+    for threads in [1, 2, 5]:
+        with case(threads):
+            source = Slow((10_000, 3), block_rows=8, threads=threads)
 
-    def kernel(block):
-        if block[0, 0] >= 80:
-            raise ZeroDivisionError("no")
-        return Parts()
+            def kernel(block):
+                if block[0, 0] >= 80:
+                    raise ZeroDivisionError("no")
+                return Parts()
 
-    with pytest.raises(ZeroDivisionError):
-        source.reduce(kernel)
-    assert len(source.fetched) < 100
-    assert not [thread for thread in threading.enumerate() if thread.name == "robustphase-reader"]
+            with pytest.raises(ZeroDivisionError):
+                source.reduce(kernel)
+            assert len(source.fetched) < 100
+            assert not [thread for thread in threading.enumerate() if thread.name == "robustphase-reader"]
 
 
-def test_several_passes_may_run_at_once(stored, rng):
-    for path, rows in stored:
-        source = open_rows_at(path, block_rows=11, threads=2)
-        vectors = [vector_like(rng, rows, N) for _ in range(4)]
-        with ThreadPoolExecutor(4) as pool:
-            answers = list(pool.map(partial(project, source), vectors))
-        for answer, vector in zip(answers, vectors, strict=True):
-            assert_allclose(answer, rows @ vector, atol=1e3 * np.finfo(rows.dtype).eps)
+def test_several_passes_may_run_at_once(stored, rng, case):
+    for kind, path, rows in stored:
+        with case(kind):
+            source = open_rows_at(path, block_rows=11, threads=2)
+            vectors = [vector_like(rng, rows, N) for _ in range(4)]
+            with ThreadPoolExecutor(4) as pool:
+                answers = list(pool.map(partial(project, source), vectors))
+            for answer, vector in zip(answers, vectors, strict=True):
+                assert_allclose(answer, rows @ vector, atol=1e3 * np.finfo(rows.dtype).eps)
 
 
 @given(

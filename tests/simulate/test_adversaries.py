@@ -243,10 +243,13 @@ def rewriting(rows):
     return Adversary("greedy", "responses", "Takes more than it may.", lambda sample, budget, rng: Rewrite(rows, y=0.0))
 
 
-@pytest.mark.parametrize("rows", [np.arange(19), np.array([1, 1]), np.array([90]), np.array([-1])])
-def test_an_adversary_that_breaks_the_rules_is_refused(rows):
-    with pytest.raises(ValueError, match="attack 'greedy' must rewrite at most 18 distinct rows numbered 0 to 89"):
-        attacked(clean_world(), rewriting(rows))
+def test_an_adversary_that_breaks_the_rules_is_refused(case):
+    for rows in [np.arange(19), np.array([1, 1]), np.array([90]), np.array([-1])]:
+        with (
+            case(rows),
+            pytest.raises(ValueError, match="attack 'greedy' must rewrite at most 18 distinct rows numbered 0 to 89"),
+        ):
+            attacked(clean_world(), rewriting(rows))
 
 
 def test_an_adversary_of_your_own_can_be_used():
@@ -273,9 +276,8 @@ def test_lists_and_integers_are_accepted():
     assert_array_equal(np.sort(responses)[-1], 20.0)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_a_wrong_argument_is_named_with_its_value_and_a_remedy(case):
+    for changes, message in [
         ({"attack": "decoyy"}, "attack must be one of 'blinded_rows', .*; got 'decoyy'. Did you mean 'decoy'?"),
         ({"attack": 3}, "attack must be one of .* got 3"),
         (
@@ -293,10 +295,15 @@ def test_lists_and_integers_are_accepted():
         ({"y": np.ones(4) * 1j}, "y must hold 4 real responses"),
         ({"truth": np.ones(3)}, r"truth must have shape \(2,\)"),
         ({"truth": np.zeros(2)}, "truth must be finite and not zero"),
-    ],
-)
-def test_a_wrong_argument_is_named_with_its_value_and_a_remedy(changes, message):
-    given = {"A": np.ones((4, 2)), "y": np.ones(4), "truth": np.ones(2), "attack": "decoy", "contamination": 0.25}
-    given |= changes
-    with pytest.raises(ValueError, match=message):
-        corrupt(given.pop("A"), given.pop("y"), given.pop("truth"), **given)
+    ]:
+        with case(message):
+            given = {
+                "A": np.ones((4, 2)),
+                "y": np.ones(4),
+                "truth": np.ones(2),
+                "attack": "decoy",
+                "contamination": 0.25,
+            }
+            given |= changes
+            with pytest.raises(ValueError, match=message):
+                corrupt(given.pop("A"), given.pop("y"), given.pop("truth"), **given)

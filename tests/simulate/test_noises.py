@@ -45,14 +45,15 @@ def test_the_draws_follow_the_law_with_exactly_the_moments_asked_for(case):
     assert distance <= np.sqrt(np.log(2e6) / (2 * DRAWS))
 
 
-@pytest.mark.parametrize("name", [name for name in NOISES if name != "none"])
-def test_the_sample_mean_and_deviation_agree_with_those_asked_for(name):
-    blocks = draw_noise(name, (100, 2000), std=2.0, mean=-3.0, seed=6)
-    # Mean: Chebyshev over 2e5 draws, confidence 1 − 1e-4 whatever the tail.
-    assert abs(blocks.mean() + 3.0) <= 2.0 / np.sqrt(blocks.size * 1e-4)
-    # Deviation: the median over 100 blocks is within 10% unless half of the blocks are further off on one side. A block
-    # of the most skewed law is so with probability 0.15; 50 of 100 have a chance below 1e-10.
-    assert abs(np.median(blocks.std(axis=1)) / 2.0 - 1) < 0.1
+def test_the_sample_mean_and_deviation_agree_with_those_asked_for(case):
+    for name in [name for name in NOISES if name != "none"]:
+        with case(name):
+            blocks = draw_noise(name, (100, 2000), std=2.0, mean=-3.0, seed=6)
+            # Mean: Chebyshev over 2e5 draws, confidence 1 − 1e-4 whatever the tail.
+            assert abs(blocks.mean() + 3.0) <= 2.0 / np.sqrt(blocks.size * 1e-4)
+            # Deviation: the median over 100 blocks is within 10% unless half of the blocks are further off on one side. A block
+            # of the most skewed law is so with probability 0.15; 50 of 100 have a chance below 1e-10.
+            assert abs(np.median(blocks.std(axis=1)) / 2.0 - 1) < 0.1
 
 
 def test_no_noise_is_the_mean_and_nothing_else():
@@ -77,9 +78,8 @@ def test_a_law_of_your_own_can_be_drawn():
     assert set(draw_noise(coin, 100, std=3.0, seed=0)) == {-3.0, 3.0}
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
+def test_a_wrong_argument_is_named_with_its_value_and_a_remedy(case):
+    for call, message in [
         (lambda: draw_noise("studnet", 5), "noise must be one of 'bounded', .*'student'.* Did you mean 'student'"),
         (lambda: draw_noise("student", 0), "size must be a positive integer, got 0"),
         (lambda: draw_noise("student", 5, std=-1.0), "std must be a finite number at least 0, got -1.0"),
@@ -88,8 +88,6 @@ def test_a_law_of_your_own_can_be_drawn():
         (lambda: pareto(3.9), "tail must be a finite number larger than 4, got 3.9"),
         (lambda: lognormal(0), "shape must be a finite number larger than 0, got 0"),
         (lambda: mixture(1.0), r"share must be a number in \[0, 1\), got 1.0"),
-    ],
-)
-def test_a_wrong_argument_is_named_with_its_value_and_a_remedy(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+    ]:
+        with case(message), pytest.raises(ValueError, match=message):
+            call()

@@ -48,16 +48,13 @@ def test_the_light_is_the_diagonal_that_probing_finds():
     assert_allclose(as_source(silent).column_energies(), exact, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("probe", "positions", "shape", "what"),
-    [
+def test_scans_that_cannot_be_are_refused(case):
+    for probe, positions, shape, what in [
         (np.ones(4), [(0, 0)], None, "probe must be a picture"),
         (np.ones((2, 2)), [(0.5, 0)], None, "whole numbers"),
         (np.ones((2, 2)), [0, 1], None, "a row and a column"),
         (np.ones((2, 2)), [(-1, 0)], None, "beyond the object"),
         (np.ones((2, 2)), [(3, 3)], (4, 4), "beyond the object"),
-    ],
-)
-def test_scans_that_cannot_be_are_refused(probe, positions, shape, what):
-    with pytest.raises(ValueError, match=what):
-        Ptychography(probe, positions, shape)
+    ]:
+        with case(what), pytest.raises(ValueError, match=what):
+            Ptychography(probe, positions, shape)

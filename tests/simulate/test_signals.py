@@ -32,24 +32,23 @@ def test_the_picture_has_light_grey_and_black_and_the_norm_asked_for():
     assert_array_equal(eyes, 0.0)
 
 
-@pytest.mark.parametrize("side", [1, 2, 3, 17])
-def test_the_picture_can_be_drawn_at_any_size(side):
-    assert_allclose(np.linalg.norm(image_signal(side)), 1.0)
+def test_the_picture_can_be_drawn_at_any_size(case):
+    for side in [1, 2, 3, 17]:
+        with case(side):
+            assert_allclose(np.linalg.norm(image_signal(side)), 1.0)
 
 
-@pytest.mark.parametrize(
-    ("field", "dtype", "expected"),
-    [
+def test_a_design_has_the_dtype_asked_for(case):
+    for field, dtype, expected in [
         ("real", None, "float64"),
         ("real", np.float32, "float32"),
         ("complex", None, "complex128"),
         ("complex", "complex64", "complex64"),
-    ],
-)
-def test_a_design_has_the_dtype_asked_for(field, dtype, expected):
-    A = gaussian_design(4, 3, field=field, dtype=dtype, seed=0)
-    assert A.shape == (4, 3)
-    assert A.dtype == expected
+    ]:
+        with case(field, dtype, expected):
+            A = gaussian_design(4, 3, field=field, dtype=dtype, seed=0)
+            assert A.shape == (4, 3)
+            assert A.dtype == expected
 
 
 @pytest.mark.parametrize("field", ["real", "complex"])
@@ -62,25 +61,22 @@ def test_a_design_has_unit_second_moment_in_every_direction(field):
         assert_allclose(A.T @ A / m, np.zeros((n, n)), atol=6 * np.sqrt(2 / m))
 
 
-@pytest.mark.parametrize(
-    "draw",
-    [
+def test_only_the_seed_decides(case):
+    for draw in [
         lambda seed: random_signal(9, seed=seed),
         lambda seed: sparse_signal(9, 3, seed=seed),
         lambda seed: gaussian_design(5, 4, field="complex", seed=seed),
-    ],
-)
-def test_only_the_seed_decides(draw):
-    assert_array_equal(draw(3), draw(3))
-    assert not np.array_equal(draw(3), draw(4))
-    assert_array_equal(draw(np.random.default_rng(3)), draw(3))
-    stream = np.random.default_rng(3)
-    assert not np.array_equal(draw(stream), draw(stream))
+    ]:
+        with case(draw):
+            assert_array_equal(draw(3), draw(3))
+            assert not np.array_equal(draw(3), draw(4))
+            assert_array_equal(draw(np.random.default_rng(3)), draw(3))
+            stream = np.random.default_rng(3)
+            assert not np.array_equal(draw(stream), draw(stream))
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
+def test_a_wrong_argument_is_named_with_its_value_and_a_remedy(case):
+    for call, message in [
         (lambda: random_signal(0), "n must be a positive integer, got 0"),
         (lambda: random_signal(2.5), "n must be a positive integer, got 2.5"),
         (lambda: random_signal(3, norm=0.0), "norm must be a finite number larger than 0, got 0.0"),
@@ -91,8 +87,6 @@ def test_only_the_seed_decides(draw):
         (lambda: gaussian_design(True, 2), "m must be a positive integer, got True"),
         (lambda: gaussian_design(2, 2, dtype="complex64"), "dtype must be 'float64' or 'float32' when field='real'"),
         (lambda: gaussian_design(2, 2, dtype="flat32"), "dtype must be 'float64' or 'float32'.*got 'flat32'"),
-    ],
-)
-def test_a_wrong_argument_is_named_with_its_value_and_a_remedy(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+    ]:
+        with case(message), pytest.raises(ValueError, match=message):
+            call()

@@ -43,14 +43,13 @@ def test_an_adversary_object_works_like_its_name():
     assert_array_equal(by_name.y, by_object.y)
 
 
-@pytest.mark.parametrize("signal", ["random", "sparse", "image"])
-@pytest.mark.parametrize(
-    ("field", "dtype", "responses"), [("real", "float32", "float32"), ("complex", "complex64", "float32")]
-)
-def test_every_signal_comes_in_every_dtype(signal, field, dtype, responses):
-    world = make_world(25, 60, signal=signal, field=field, dtype=dtype, norm=2.0, seed=0)
-    assert (world.A.dtype, world.truth.dtype, world.y.dtype) == (dtype, dtype, responses)
-    assert_allclose(np.linalg.norm(world.truth), 2.0, rtol=1e-6)
+def test_every_signal_comes_in_every_dtype(case):
+    for signal in ["random", "sparse", "image"]:
+        for field, dtype, responses in [("real", "float32", "float32"), ("complex", "complex64", "float32")]:
+            with case(signal, field, dtype, responses):
+                world = make_world(25, 60, signal=signal, field=field, dtype=dtype, norm=2.0, seed=0)
+                assert (world.A.dtype, world.truth.dtype, world.y.dtype) == (dtype, dtype, responses)
+                assert_allclose(np.linalg.norm(world.truth), 2.0, rtol=1e-6)
 
 
 def test_worlds_that_differ_only_in_the_attack_share_their_clean_sample(case):
@@ -79,9 +78,8 @@ def test_nothing_global_is_read_or_changed():
     assert_array_equal(make_world(6, 80, seed=1).A, first.A)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
+def test_a_wrong_argument_is_named_with_its_value_and_a_remedy(case):
+    for settings, message in [
         ({"n": 0}, "n must be a positive integer, got 0"),
         ({"m": -5}, "m must be a positive integer, got -5"),
         ({"contamination": 10}, r"contamination must be .* got 10. Did you mean 0.1 \(10 percent\)?"),
@@ -95,8 +93,6 @@ def test_nothing_global_is_read_or_changed():
         ({"field": "quaternion"}, "field must be one of 'complex', 'real'; got 'quaternion'"),
         ({"dtype": "float16"}, "dtype must be 'float64' or 'float32' when field='real', got 'float16'"),
         ({"seed": "x"}, "seed must be a non-negative integer, a numpy Generator or None, got 'x'"),
-    ],
-)
-def test_a_wrong_argument_is_named_with_its_value_and_a_remedy(settings, message):
-    with pytest.raises(ValueError, match=message):
-        make_world(**({"n": 4, "m": 10} | settings))
+    ]:
+        with case(message), pytest.raises(ValueError, match=message):
+            make_world(**({"n": 4, "m": 10} | settings))
