@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from benchmarks.poison import clean_error, operator_error, poisoned
@@ -22,6 +24,18 @@ def test_a_group_of_another_length_stands_apart(rng, factor):
     squares = rng.chisquare(50, 2000)
     squares[:100] *= factor
     assert some_stand_apart(*_roots(squares))
+
+
+def test_lengths_that_differ_by_roundings_need_little_memory(rng):
+    squares = 50 * (1 + 1e-10 * rng.standard_normal(2000))
+    tracemalloc.start()
+    try:
+        assert not some_stand_apart(*_roots(squares))
+        squares[:100] *= 4.0
+        assert some_stand_apart(*_roots(squares))
+        assert tracemalloc.get_traced_memory()[1] < 10e6
+    finally:
+        tracemalloc.stop()
 
 
 def test_tails_do_not_however_heavy(case):

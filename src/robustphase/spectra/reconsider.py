@@ -81,6 +81,7 @@ class PeakOptions:
 
     noise: float = derived(4.0, "standard deviations of a rise; a peak is looked for at some hundred places")
     farthest: float = numeric(3.0, "larger logarithms of lengths over the usual one count as this")
+    most: float = numeric(1000.0, "and more deviations as this many: equal lengths deviate by roundings alone")
     fewest: float = derived(0.01, "share of the points below which a group does no harm: it moves variances by less")
 
 
@@ -95,7 +96,7 @@ def some_stand_apart(roots: Array, centre: float, scale: float) -> bool:
     relative = scale / centre if centre > 0 else np.inf
     if not np.isfinite(relative) or relative <= np.finfo(np.float64).eps:
         return False
-    farthest = PEAKS.farthest / relative
+    farthest = min(PEAKS.farthest / relative, PEAKS.most)
     values = np.log(np.maximum(roots, np.exp(-PEAKS.farthest) * centre) / centre) / relative
     seen = smoothed_counts(np.clip(values, -farthest, farthest), np.ones(roots.size), farthest)
     outwards, inwards = seen.values[seen.grid >= 0], seen.values[seen.grid <= 0]
