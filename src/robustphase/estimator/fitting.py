@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from robustphase.constants import TINY
 from robustphase.descend.robust_gradient import robust_descent
 from robustphase.estimator.advice import (
     ESCAPE,
@@ -108,7 +109,7 @@ def _with_drift(samples: Samples, start: Array | None, settings: Settings, clock
         energies = found.predictions if len(found.predictions) else abs2(project(samples.source, fitted.signals))
         last, drift = drift, find_drift(read, energies, weights)
         change = drift.corrected(read) - last.corrected(read)
-        scale = np.maximum(found.noise.scales, np.finfo(np.float64).tiny)
+        scale = np.maximum(found.noise.scales, TINY)
         if (np.sqrt(np.mean(change**2, axis=0)) < DRIFT.settled * scale).all():
             break
         detector = settings.detector

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from robustphase.constants import TINY
 from robustphase.estimator.advice import many_model_advice
 from robustphase.estimator.fitted import Fitted, Settings, as_columns, unread
 from robustphase.likelihood.laws import CurvedNoise
@@ -121,7 +122,7 @@ def _balances(samples: Samples, signals: Array) -> Array:
     """
     if not samples.paired:
         return np.ones(signals.shape[1])
-    energies = np.maximum(np.linalg.norm(signals, axis=0) ** 2, np.finfo(np.float64).tiny)
+    energies = np.maximum(np.linalg.norm(signals, axis=0) ** 2, TINY)
     alike = np.minimum(np.abs((signals**2).sum(axis=0)) / energies, 1.0)
     with np.errstate(divide="ignore"):
         return np.asarray(1 / np.sqrt((1 - alike) * (1 + alike)))
@@ -133,7 +134,7 @@ def _spreads(found: Recovery) -> Array | None:
     if not isinstance(noise, CurvedNoise):
         return None
     variances = noise.variance(found.predictions)
-    return np.sqrt(np.maximum(variances, np.finfo(np.float64).tiny)) / noise.scales
+    return np.sqrt(np.maximum(variances, TINY)) / noise.scales
 
 
 def _efficient_noise(found: Recovery) -> Array:
@@ -142,7 +143,7 @@ def _efficient_noise(found: Recovery) -> Array:
         return np.full(found.contaminations.size, np.nan)
     # Rows that were blown up have predictions beyond all others, and tell nothing.
     predictions = np.where(kept(found.weights), found.predictions, 0.0)
-    energy = np.maximum(predictions.sum(axis=0), np.finfo(np.float64).tiny)
+    energy = np.maximum(predictions.sum(axis=0), TINY)
     information = np.maximum((found.slopes * predictions).sum(axis=0) / energy, 1e-200)
     noise: Array = 1 / np.sqrt(information)
     return noise

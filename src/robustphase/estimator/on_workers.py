@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from robustphase.constants import TINY
 from robustphase.descend.climb import Free, climb
 from robustphase.estimator.history import Clock, Iteration, Note
 from robustphase.likelihood import NoiseModel
@@ -123,7 +124,7 @@ def _attributes(pilot: Any, as_given: RuleAsGiven, those: _Kept, m: int) -> dict
     noise = state.noise._replace(scales=unit * state.noise.scales)
     known = {name: value for name, value in vars(pilot).items() if name.endswith("_") or name.startswith("_")}
     known.pop("history_")
-    norm = max(float(np.linalg.norm(signal)), np.finfo(np.float64).tiny)
+    norm = max(float(np.linalg.norm(signal)), TINY)
     return known | {
         "signal_": signal,
         # The pilot vouches for its own answer; this one is not farther from the truth than both together.

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from robustphase.constants import TINY
 from robustphase.likelihood import NoiseModel
 from robustphase.rows import Parts, RowSource
 from robustphase.rows.passes import project_block
@@ -81,7 +82,7 @@ def weighted_sandwich(source: RowSource, signal: Array, scores: Array, slopes: A
     ``scores`` and ``slopes`` (m,) are the derivative of the log-likelihood of each sample by its mean, and minus the next one.
     """
     # A background in the unit of the other derivatives keeps the matrices well-conditioned.
-    unit = max(float(np.linalg.norm(signal)), np.finfo(np.float64).tiny)
+    unit = max(float(np.linalg.norm(signal)), TINY)
 
     def judge(block: Array, slope: Array, score: Array) -> Judged:
         changes = np.empty((block.shape[0], signal.size + 1))
@@ -132,7 +133,7 @@ def _background_unit(responses: Array, weights: Array, fitted: FittedModel) -> f
 
     A background in units of the other derivatives keeps the matrices well-conditioned at every scale of the signal.
     """
-    mean = float(weights @ (responses - fitted.centre)) / max(float(weights.sum()), np.finfo(np.float64).tiny)
+    mean = float(weights @ (responses - fitted.centre)) / max(float(weights.sum()), TINY)
     return float(np.sqrt(mean)) if mean > 0 else 1.0
 
 

@@ -37,7 +37,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaincinv
 
-from robustphase.constants import derived, empirical, numeric
+from robustphase.constants import TINY, derived, empirical, numeric
 from robustphase.descend.likelihood_fit import LikelihoodFit
 from robustphase.likelihood import e_step
 from robustphase.likelihood.noise_model import NOISE
@@ -49,8 +49,6 @@ from robustphase.recover.model.residuals import located
 from robustphase.rows import OperatorRows, RowSource, adjoint
 from robustphase.rows.passes import abs2, adjoint_block
 from robustphase.rows.source import Array, Parts
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -209,7 +207,7 @@ def asked_of(problem: Problem, fit: LikelihoodFit, weights: Array) -> Asked:
     residuals = np.where(keep, fit.residuals, 0.0)
     counts = np.maximum(keep.sum(axis=0), 1)
     energy = abs2(s)
-    level = np.maximum(energy.sum(axis=0) / counts, _TINY)
+    level = np.maximum(energy.sum(axis=0) / counts, TINY)
     middles, halves = np.transpose([shortest_half(r[used]) for r, used in zip(residuals.T, keep.T, strict=True)])
     unit = np.maximum(halves / HELD.normal, NOISE.tiny_scale)
     own, own_slopes = influence(problem, fit, residuals, keep)
@@ -238,11 +236,11 @@ def asked_of(problem: Problem, fit: LikelihoodFit, weights: Array) -> Asked:
     noisy = halves > HELD.normal * NOISE.tiny_scale
     # A fit that no sample moves has no slope, and asking it anything costs nothing.
     with np.errstate(over="ignore", invalid="ignore"):
-        prices = (by_chance / np.maximum(np.square(ratios) * own_chance, _TINY))[len(ASKED) :]
-        asked_for = np.where(noisy & (found > 0), found / np.maximum(by_chance, _TINY), 0.0)
+        prices = (by_chance / np.maximum(np.square(ratios) * own_chance, TINY))[len(ASKED) :]
+        asked_for = np.where(noisy & (found > 0), found / np.maximum(by_chance, TINY), 0.0)
     return Asked(
         asked_for,
-        np.sqrt(found) * norms / np.maximum(np.abs(steepness), _TINY),
+        np.sqrt(found) * norms / np.maximum(np.abs(steepness), TINY),
         unit / (2 * norms**2),
         prices,
     )
@@ -301,7 +299,7 @@ def influence(problem: Problem, fit: LikelihoodFit, residuals: Array, keep: Arra
         return value
 
     shift = CONTRADICTION.shift * scales
-    slopes = (asked_at(residuals + shift) - asked_at(residuals - shift)) / np.maximum(2 * shift, _TINY)
+    slopes = (asked_at(residuals + shift) - asked_at(residuals - shift)) / np.maximum(2 * shift, TINY)
     own: Array = fit.weights * used * residuals
     return own, np.asarray((slopes * abs2(np.where(keep, fit.projections, 0))).sum(axis=0))
 

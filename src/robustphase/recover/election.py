@@ -28,11 +28,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, derived, empirical
+from robustphase.constants import TINY, budget, derived, empirical
 from robustphase.recover.held_noise import shortest_half
 from robustphase.rows.source import Array
 
-_TINY = float(np.finfo(np.float64).tiny)
 _GOLDEN = (np.sqrt(5) - 1) / 2
 
 
@@ -96,7 +95,7 @@ def elected(residuals: Array, power: Array, used: Array, rules: Rules) -> int:
     if rules.settled is not None:
         margins = np.where(rules.settled, margins, -np.inf)
     standing = margins >= min(float(margins.max()), 0.0) - chance
-    clarity = power / np.maximum(halves, _TINY)
+    clarity = power / np.maximum(halves, TINY)
     standing &= ELECTION.clear * clarity >= clarity[standing].max()
     margins = np.where(standing, margins, -np.inf)
     if margins[0] >= margins.max():
@@ -160,7 +159,7 @@ def _falling_law(ordered: Array) -> _Law:
     half = ELECTION.neighbours / 2
     low, high = np.maximum(ranks - half, 0.0), np.minimum(ranks + half, 1.0)
     places, below, above = (ordered[np.rint(last * share).astype(np.intp)] for share in (ranks, low, high))
-    logarithms = np.log((high - low) / np.maximum(above - below, _TINY))
+    logarithms = np.log((high - low) / np.maximum(above - below, TINY))
     peak = int(np.argmax(logarithms))
     rising = np.minimum.accumulate(logarithms[peak::-1])[::-1]
     return _Law(places, np.append(rising, np.minimum.accumulate(logarithms[peak:])[1:]))

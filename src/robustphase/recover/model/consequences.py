@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from robustphase.constants import TINY
 from robustphase.recover.model.design import Design
 from robustphase.recover.model.figures import Figures
 from robustphase.recover.model.limits import CHECKS, largest_shift, scale_ratio_by_chance
@@ -103,7 +104,7 @@ def noise_error(figures: Figures, design: Design | None, is_complex: bool) -> fl
     energy = figures.energy * (1.0 if design is None else design.scale)
     if design is not None and design.curvature < CHECKS.curvature:
         # The direction that is known least decides.
-        energy *= math.sqrt(max(design.curvature, 0.0)) / max(design.scale, float(np.finfo(float).tiny))
+        energy *= math.sqrt(max(design.curvature, 0.0)) / max(design.scale, TINY)
     # Noise that grows with the signal is met where the gradient weighs it most.
     scale = max(figures.scale, figures.noise) if math.isnan(figures.efficient) else figures.efficient
     noise = scale / max(energy, 1e-200) / math.sqrt(1 - share)

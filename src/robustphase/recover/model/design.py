@@ -10,14 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robustphase.constants import TINY
 from robustphase.recover.model.determinacy import least_curvature, variety
 from robustphase.recover.model.residuals import NORMAL_MAD, median
 from robustphase.recover.model.samples import Part
 from robustphase.rows import MemoryRows, OperatorRows
 from robustphase.rows.passes import abs2, adjoint_block, in_slices, in_type_of, project_block
 from robustphase.rows.source import Array, Parts
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 class Design(NamedTuple):
@@ -152,7 +151,7 @@ def design_of(first: First, real_rows: bool, keep: Array, usable: Array, n: int)
     real = 1.0 if real_rows else 0.5
     shift = float(np.sum(abs2(first.mean))) / average
     second = float(np.sum(abs2(first.image)))
-    spread = second / max(first.along, _TINY) ** 2 - 1.0 - n / first.rows
+    spread = second / max(first.along, TINY) ** 2 - 1.0 - n / first.rows
     # Squared lengths of rows of independent entries have the variance n(κ + 2), or n(κ + 1) if they are complex.
     varied = float(np.square(NORMAL_MAD * median(np.abs(lengths - typical)))) * n / typical**2
     return Design(typical / n, shift, spread, varied - 2.0 * real, first.rows, first.curvature, first.variety)

@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dstev
 
+from robustphase.constants import TINY
 from robustphase.recover.model.design import First
 from robustphase.recover.model.residuals import correlations
 from robustphase.recover.model.samples import Part
 from robustphase.rows.passes import abs2, adjoint_block, in_slices, in_type_of, multiply_block, project_block
 from robustphase.rows.source import Array, Parts
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 def strongest_directions(part: Part, clipped: Array, guesses: Array, depth: int) -> Array:
@@ -44,7 +43,7 @@ def strongest_directions(part: Part, clipped: Array, guesses: Array, depth: int)
         lengths = column_lengths(left)
         beside[step] = np.where(lengths > 1e-9 * column_lengths(image), lengths, 0.0)
         before = vectors * beside[step]
-        vectors = left * ((beside[step] > 0) / np.maximum(lengths, _TINY))
+        vectors = left * ((beside[step] > 0) / np.maximum(lengths, TINY))
     strongest = np.array([_strongest(own, next_to) for own, next_to in zip(diagonal.T, beside[:-1].T, strict=True)])
     # The basis is across the signals already.
     found: Array = basis[0] * strongest[:, 0]
@@ -118,7 +117,7 @@ def across(vectors: Array, signals: Array) -> Array:
 
 
 def _normalised(vectors: Array) -> Array:
-    normalised: Array = vectors / np.maximum(column_lengths(vectors), _TINY)
+    normalised: Array = vectors / np.maximum(column_lengths(vectors), TINY)
     return normalised
 
 
@@ -154,14 +153,14 @@ def changes(part: Part, residuals: Array, first: First, units: Array) -> tuple[A
     if part.single is None or first.lengths is None:
         return np.zeros((2, p)), np.zeros((2, p))
     signs = np.where(part.positions < part.positions[part.along[len(residuals) // 2]], 1.0, -1.0)[:, np.newaxis]
-    norms = np.maximum(column_lengths(fit.signals), _TINY)
+    norms = np.maximum(column_lengths(fit.signals), TINY)
     used = residuals != 0
     coefficients = np.where(used, (signs * residuals / norms) * projections, 0.0)
     # Rows that are not used may be too long for a number.
     lengths = np.where(used[:, 0] if p == 1 else used.any(axis=1), first.lengths, 0.0).astype(np.float64, copy=False)
     both = np.concatenate((coefficients, residuals), axis=1)
     energies = abs2(adjoint_block(part.single, both)).sum(axis=0)
-    chances = np.maximum(lengths @ abs2(both), _TINY)
+    chances = np.maximum(lengths @ abs2(both), TINY)
     complex_rows = np.iscomplexobj(part.single)
     unknowns = len(fit.signals) * (2 if complex_rows or np.iscomplexobj(fit.signals) else 1)
     # A signal that is complex behind real rows has gradients of either kind.
@@ -172,13 +171,13 @@ def changes(part: Part, residuals: Array, first: First, units: Array) -> tuple[A
     count = used.sum(axis=0)
     if fit.spreads is not None:
         strengths = np.where(used, abs2(projections), 0.0)
-        weighed = (strengths / np.maximum(fit.spreads, _TINY)).sum(axis=0)
-        count = count * weighed / np.maximum(strengths.sum(axis=0), _TINY)
+        weighed = (strengths / np.maximum(fit.spreads, TINY)).sum(axis=0)
+        count = count * weighed / np.maximum(strengths.sum(axis=0), TINY)
     turn = units * excess[:p] / np.maximum(count, 1.0)
     # The variance of what is linear in rows whose entries have the mean square ℓ is ℓ times the squared length of its factor.
     total = (residuals**2).sum(axis=0)
     average = lengths @ used / len(fit.signals)
-    share = excess[p:] ** 2 / np.maximum(total * average, _TINY)
+    share = excess[p:] ** 2 / np.maximum(total * average, TINY)
     return np.array((turn, evidence[:p])), np.array((share, evidence[p:]))
 
 

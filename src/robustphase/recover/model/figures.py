@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robustphase.constants import TINY
 from robustphase.recover.model.design import Design, design_of, first_pass, mostly
 from robustphase.recover.model.determinacy import random_directions
 from robustphase.recover.model.directions import across, changes, dependence, strongest_directions
@@ -41,8 +42,6 @@ from robustphase.recover.model.samples import FittedSamples, Part, taken
 from robustphase.recover.model.single_entries import single_entry_gain
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 class Figures(NamedTuple):
@@ -196,13 +195,13 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
     if design is None:
         # Rows of an operator have any size, and only their responses tell it.
         strengths = np.where(keep, predictions, 0.0).sum(axis=0) / np.maximum(keep.sum(axis=0), 1)
-        sizes = np.maximum(strengths, _TINY) / np.maximum(energies, _TINY)
+        sizes = np.maximum(strengths, TINY) / np.maximum(energies, TINY)
         energies = strengths
     clipped, means = clip(residuals, scales, keep)
     standard = residuals
     if fit.spreads is not None:
         # Where noise grows with the signal, every residual is worth what its own scale makes of it.
-        standard = residuals / np.maximum(fit.spreads, _TINY)
+        standard = residuals / np.maximum(fit.spreads, TINY)
         clipped = clip(standard, scales, keep)[0]
     # What the start has across the answer is where a second signal would show.
     guesses = np.repeat(starts, p, axis=1) + np.tile(across(fit.initial_signals, fit.signals), 2)
@@ -212,7 +211,7 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
     evidence = dependence(clipped, keep, first_half, squares) if depth else np.zeros((2, p))
     unknowns = n * (2 if np.iscomplexobj(fit.signals) else 1)
     good = (fit.covariate_weights >= 0.5) & usable
-    turns, linear = changes(part, clipped, first, scales / np.maximum(powers * sizes**2, _TINY))
+    turns, linear = changes(part, clipped, first, scales / np.maximum(powers * sizes**2, TINY))
     loose = _loose(design)
     entries = [_entry(part, j, first.projections[:, j], good[:, j], scales[j]) if loose else 0.0 for j in range(p)]
     figures = []
@@ -314,7 +313,7 @@ def _rival(part: Part, j: int, residuals: Array, predictions: Array, good: Array
     # It explains no more than all flagged samples.
     share = min(np.count_nonzero(flagged) / max(flagged.size, 1), _flagged(part, j))
     expected = float(part.fit.expected[j])
-    least = Least(expected / max(share, _TINY), expected)
+    least = Least(expected / max(share, TINY), expected)
     # Another gain is seen without the rows.
     rows = part.single if least.of_flagged >= 1 or used.all() else part.single[used]
     signal = part.fit.signals[:, j]

@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from robustphase.constants import TINY
 from robustphase.population import inverse_curvature
 from robustphase.recover.model.design import First
 from robustphase.recover.model.directions import column_lengths
 from robustphase.recover.model.samples import Part
 from robustphase.rows.passes import abs2, in_slices, project_block
 from robustphase.rows.source import Array, Parts
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 def without_half(part: Part, first: First, sizes: Array) -> Array:
@@ -31,7 +30,7 @@ def without_half(part: Part, first: First, sizes: Array) -> Array:
     moves = solve(first.difference / (2 * sizes)).astype(fit.signals.dtype, copy=False)
     # No move is longer than the signal itself.
     norms, lengths = column_lengths(fit.signals), column_lengths(moves)
-    moves = moves * np.minimum(norms / np.maximum(lengths, _TINY), 1.0)
+    moves = moves * np.minimum(norms / np.maximum(lengths, TINY), 1.0)
     return np.concatenate((fit.signals + moves, fit.signals - moves), axis=1)
 
 
@@ -40,7 +39,7 @@ def last_pass(part: Part, signals: Array, directions: Array) -> tuple[Array, Arr
     both, count = np.concatenate((signals, directions), axis=1), signals.shape[1]
     if part.single is not None:
         # Single precision holds no signals of extreme length.
-        norms = np.maximum(column_lengths(both), _TINY)
+        norms = np.maximum(column_lengths(both), TINY)
         squares = abs2(project_block(part.single, both / norms)) * norms**2
         return squares[:, :count], squares[:, count:]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from robustphase.constants import TINY
 from robustphase.recover.model.limits import CHECKS, FIGURES
 from robustphase.recover.model.residuals import NORMAL_MAD
 from robustphase.rows.source import Array
 
-_TINY = float(np.finfo(np.float64).tiny)
 #: Exponents that are tried; the last one is the one that is expected.
 POWERS = np.append(np.geomspace(0.05, 4.0, FIGURES.powers), 1.0)
 
@@ -44,7 +44,7 @@ def power_of(
     if not (errors > 0).all():
         return 1.0, 0.0
     # By logarithms, which is several times as fast as powers.
-    curves = np.exp(POWERS[:, np.newaxis] * np.log(np.maximum(x / x[-1], _TINY)))
+    curves = np.exp(POWERS[:, np.newaxis] * np.log(np.maximum(x / x[-1], TINY)))
     misfits = _misfits(curves, x + centres, errors)
     best = int(np.argmin(misfits))
     return float(POWERS[best]), float(misfits[-1] - misfits[best])
@@ -61,6 +61,6 @@ def _misfits(curves: Array, y: Array, errors: Array) -> Array:
     mean = float(weights @ y) / weights.sum()
     centred = curves - (curves @ weights)[:, np.newaxis] / weights.sum()
     squares = np.square(centred) @ weights
-    slopes = (centred * weights) @ (y - mean) / np.maximum(squares, _TINY)
+    slopes = (centred * weights) @ (y - mean) / np.maximum(squares, TINY)
     misfits: Array = weights @ np.square(y - mean) - slopes**2 * squares
     return misfits

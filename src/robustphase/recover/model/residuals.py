@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
+from robustphase.constants import TINY
 from robustphase.ordering import stable_order
 from robustphase.recover.model.limits import CHECKS, FIGURES, RIVAL_FROM
 from robustphase.rows.source import Array
 
-_TINY = float(np.finfo(np.float64).tiny)
 #: Values from which on it is faster to put them in order by their digits, and the size up to which single precision holds them.
 _MANY, _LARGE = 1000, 1e30
 
@@ -22,7 +22,7 @@ NORMAL_MAD = 1.4826
 
 def clip(residuals: Array, scales: Array, keep: Array) -> tuple[Array, Array]:
     """Kept residuals over their scale, clipped and centred, zero where they are not kept; and their means before."""
-    clipped = np.clip(residuals / np.maximum(scales, _TINY), -FIGURES.clip, FIGURES.clip)
+    clipped = np.clip(residuals / np.maximum(scales, TINY), -FIGURES.clip, FIGURES.clip)
     clipped = np.where(keep, clipped, 0.0)
     means = clipped.sum(axis=0) / np.maximum(keep.sum(axis=0), 1)
     return clipped - np.where(keep, means, 0.0), means
@@ -80,7 +80,7 @@ def without_tails(values: Array) -> bool:
         squares = np.minimum(squares, 4 * squares.sum() / values.size)
     total = float(squares.sum())
     # Where the squares of squares vanish nothing can be told.
-    least = math.sqrt(_TINY)
+    least = math.sqrt(TINY)
     return total > least and float(squares @ squares) * values.size < FIGURES.uniform_kurtosis * total * total
 
 
@@ -173,7 +173,7 @@ def followed(ahead: Ordered, heard: Ordered, flagged: Array) -> tuple[float, flo
     if numbers.size < 2 * FIGURES.fewest:
         return 0.0, 0.0
     larger = numbers[numbers.size // 2 :]
-    ratios = heard.values[larger] / np.maximum(ahead.values[larger], _TINY)
+    ratios = heard.values[larger] / np.maximum(ahead.values[larger], TINY)
     logarithms = np.sort(np.log(np.maximum(ratios, FIGURES.least_ratio)))
     low, high = (logarithms[int(share * larger.size)] for share in (0.16, 0.84))
     return rank_correlation(ahead, heard, flagged) * float(np.sqrt(numbers.size)), float(high - low) / 2
@@ -207,7 +207,7 @@ def crowded_counts(heard: Ordered, chosen: Array, means: Array) -> float:
     whether there was a photon, or that stops somewhere, puts into one value what belongs to all above it.
     """
     numbers, lows, counts = _equal(heard, chosen)
-    means = np.maximum(means[numbers], _TINY)
+    means = np.maximum(means[numbers], TINY)
     logarithms = np.log(means)
     most = 0.0
     # What has no such share cannot exceed it.
@@ -243,7 +243,7 @@ def unexplained_share(residuals: Array, responses: Array) -> float:
     """Variance of the residuals over that of the responses."""
     if not residuals.size:
         return 1.0
-    return _variance(residuals) / max(_variance(responses), _TINY)
+    return _variance(residuals) / max(_variance(responses), TINY)
 
 
 def _variance(values: Array) -> float:
@@ -317,7 +317,7 @@ def roughness(thirds: Thirds) -> float:
     if third < FIGURES.fewest:
         return 0.0
     # They come in their order.
-    return thirds.upper.scale / max(float(thirds.predictions[third // 2 - third]), _TINY)
+    return thirds.upper.scale / max(float(thirds.predictions[third // 2 - third]), TINY)
 
 
 def weighed_noise(thirds: Thirds) -> float:
@@ -334,7 +334,7 @@ def weighed_noise(thirds: Thirds) -> float:
         # Twice as fast as NumPy's clip for a few hundred numbers.
         clipped = np.minimum(np.maximum(r - centre, -FIGURES.clip * scale), FIGURES.clip * scale)
         total += float((clipped * clipped) @ predictions[third])
-    return math.sqrt(max(total, 0.0) / max(float(predictions.sum()), _TINY))
+    return math.sqrt(max(total, 0.0) / max(float(predictions.sum()), TINY))
 
 
 def _root_mean_square(values: Array) -> float:

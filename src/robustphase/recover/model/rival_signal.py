@@ -23,13 +23,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dposv, sposv
 
-from robustphase.constants import budget, derived, empirical, numeric
+from robustphase.constants import TINY, budget, derived, empirical, numeric
 from robustphase.population import solution_curvature
 from robustphase.recover.model.residuals import median
 from robustphase.rows.passes import abs2, adjoint_block, project_block
 from robustphase.rows.source import Array
 
-_TINY = float(np.finfo(np.float64).tiny)
 #: Half of the better 85% of the absolute values of normal variables are below this many standard deviations.
 _NORMAL_HALF = 0.5651
 
@@ -203,19 +202,19 @@ def _most(residuals: Array, predictions: Array, scale: float, energy: float) -> 
 def _gain(y: Array, predictions: Array) -> float:
     """Typical ratio of responses to large predictions."""
     large = predictions >= median(predictions)
-    return max(median(y[large] / np.maximum(predictions[large], _TINY)), 0.01)
+    return max(median(y[large] / np.maximum(predictions[large], TINY)), 0.01)
 
 
 def _found(rows: Array, y: Array, signal: Array, scale: float, starts: int) -> Array:
     """What explains these samples best, from the first start that leads to it or else from the best."""
-    typical = max(median(y), _TINY)
+    typical = max(median(y), TINY)
     weights = np.clip(y, 0.0, 3 * typical)
     known: list[Array] = []
     every = np.full(y.size, np.inf)
     best, least = signal, np.inf
     for _ in range(starts):
         vector = _leading(rows, weights, signal, known)
-        length = math.sqrt(typical / max(median(abs2(project_block(rows, vector))), _TINY))
+        length = math.sqrt(typical / max(median(abs2(project_block(rows, vector))), TINY))
         rival = _descended(rows, y, length * vector, RIVAL.steps)
         if starts == 1:
             return _settled(rows, y, every, rival, RIVAL.trying)
@@ -280,13 +279,13 @@ def _newton(signal: Array, gradient: Array) -> Array:
     across, along = solution_curvature(signal)
     unit = _unit(signal)
     radial = np.vdot(unit, gradient)
-    step: Array = gradient / max(across, _TINY) + unit * (radial.real / max(along, _TINY) - radial / max(across, _TINY))
+    step: Array = gradient / max(across, TINY) + unit * (radial.real / max(along, TINY) - radial / max(across, TINY))
     return step
 
 
 def _shortened(length: float, norm: float) -> float:
     """The factor that makes a step as long as it may be."""
-    return min(1.0, RIVAL.longest * norm / max(length, _TINY))
+    return min(1.0, RIVAL.longest * norm / max(length, TINY))
 
 
 def _settled(rows: Array, y: Array, known: Array, signal: Array, steps: int) -> Array:
@@ -417,7 +416,7 @@ def _everywhere(left: Array, ahead: Array, supports: Array, *, one_sided: bool) 
 
 
 def _unit(vector: Array) -> Array:
-    unit: Array = vector / max(_length(vector), _TINY)
+    unit: Array = vector / max(_length(vector), TINY)
     return unit
 
 
