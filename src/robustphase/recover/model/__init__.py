@@ -10,7 +10,7 @@ verdict of them, and ``consequences`` says what it means for certificates and st
 """
 
 from robustphase.recover.model.check import check_model
-from robustphase.recover.model.consequences import certificate_factor, doubts, sampling_error
+from robustphase.recover.model.consequences import certificate_factor, doubts, left_by_few, sampling_error
 from robustphase.recover.model.design import Design
 from robustphase.recover.model.figure_options import RIVAL_AUTO
 from robustphase.recover.model.figures import Figures, measure
@@ -32,6 +32,7 @@ __all__ = [
     "check_model",
     "checked_rows",
     "doubts",
+    "left_by_few",
     "measure",
     "sampling_error",
 ]
