@@ -190,6 +190,8 @@ def join_columns(parts: Any, others: Any) -> Any:
 
 def put_columns(parts: Any, others: Any, columns: Array) -> Any:
     """Nested tuples of arrays whose last axis runs over the signals, with some of the signals replaced by those of the others."""
+    if parts is None:
+        return None
     if isinstance(parts, tuple):
         return type(parts)(*(put_columns(part, other, columns) for part, other in zip(parts, others, strict=True)))
     whole = np.array(parts)

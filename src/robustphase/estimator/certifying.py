@@ -9,11 +9,14 @@ from robustphase.estimator.history import Clock, Note, certificate_record
 from robustphase.likelihood import NoiseModel, initial_model
 from robustphase.likelihood.laws import CurvedNoise
 from robustphase.means.estimate import confident_level
-from robustphase.problem import PROBLEM, kept
+from robustphase.population import reach
+from robustphase.problem import PROBLEM, kept, real_unknowns
 from robustphase.recover import Recovery
-from robustphase.recover.certificate import Answers, Certificates, certify
+from robustphase.recover.certificate import Answers, Bounded, Certificates, Pulls, certify
 from robustphase.recover.indistinguishable import indistinguishable_distances
-from robustphase.rows import project
+from robustphase.recover.influence import Shares, lost_and_hidden, pseudo_responses
+from robustphase.recover.model import left_by_few
+from robustphase.rows import OperatorRows, project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.validation import Samples
@@ -26,10 +29,11 @@ def certified(
     levels: Array,
     settings: Settings,
     backgrounds: Array | None = None,
+    bounded: Bounded | None = None,
 ) -> tuple[Certificates, Array]:
     """The certificates of answers (n, p) with weights of the samples (m, p), and their noise means.
 
-    Backgrounds are given where the law of the noise knows its mean.
+    Backgrounds are given where the law of the noise knows its mean, pseudo-responses where it was fitted.
     """
     responses = as_columns(samples.responses)
     means = np.zeros(levels.size) if backgrounds is None else backgrounds
@@ -38,14 +42,14 @@ def certified(
     m = samples.source.shape[0]
     hidden = unread(samples, settings)
     weights = np.where(as_columns(hidden), 0.0, weights) if hidden.any() else weights
-    assumed = _assumed(levels, settings)
+    assumed = assumed_levels(levels, settings)
     confident = np.array([float(confident_level(float(level), settings.delta, m)) for level in assumed])
     unknown = settings.unknown_mean or backgrounds is not None
     answers = Answers(samples.source, responses, weights, signals, means, confident, unknown)
-    return certify(answers, mean_estimator=settings.mean_estimator, random_state=settings.seed), means
+    return certify(answers, bounded, mean_estimator=settings.mean_estimator, random_state=settings.seed), means
 
 
-def _assumed(levels: Array, settings: Settings) -> Array:
+def assumed_levels(levels: Array, settings: Settings) -> Array:
     """The contamination that was told; unless one was, the engine has allowed for this much at least."""
     return np.asarray(np.maximum(levels, PROBLEM.auto_level)) if isinstance(settings.contamination, str) else levels
 
@@ -68,45 +72,80 @@ def with_certificates(samples: Samples, found: Recovery, settings: Settings, clo
     level, p = settings.contamination, found.contaminations.size
     levels = found.contaminations if isinstance(level, str) else np.full(p, level)
     curved = isinstance(found.noise, CurvedNoise)
+    assumed = assumed_levels(levels, settings)
+    # Samples that a likelihood fit takes for bad are counted as found. What robust means and least trimmed squares leave out
+    # they do not take for bad.
+    shares = lost_and_hidden(assumed, found.weights) if settings.polish else Shares(assumed, assumed)
+    bounded = _bounded(samples, found, shares, settings)
     certificates, means = certified(
-        samples, found.signals, found.weights, levels, settings, found.backgrounds if curved else None
+        samples, found.signals, found.weights, levels, settings, found.backgrounds if curved else None, bounded
     )
     note(certificate_record(certificates, clock))
     # Only the likelihood fit can leave the ball; a descent ends where robust gradients lead it.
     signals = certificates.signals if settings.polish else found.signals
-    # Samples that a likelihood fit takes for bad are counted as found. What robust means and least trimmed squares leave out
-    # they do not take for bad.
-    flagged = 1 - kept(found.weights).mean(axis=0) if settings.polish else np.zeros(p)
-    radii = promised(certificates.radii, found.signals, found.noise, (levels, flagged), settings)
+    hides = hiding(found.signals, found.noise, shares, settings)
+    radii = np.maximum(certificates.radii, hides)
+    if certificates.pulls is not None and isinstance(found.noise, NoiseModel):
+        # About answers that were brought back the influences at the old ones say nothing.
+        bounds = np.where(certificates.moved > 0, np.inf, _by_influence(certificates.pulls, found, found.noise, hides))
+        radii = np.fmin(radii, bounds)
     return Fitted(found, signals, radii, levels, means, found.converged)
 
 
-def promised(
-    radii: Array, signals: Array, noise: NoiseModel | CurvedNoise, shares: tuple[Array, Array], settings: Settings
-) -> Array:
-    """Radii of certificates (p,), at least the distance within which contamination hides signals from everybody.
+def _bounded(samples: Samples, found: Recovery, shares: Shares, settings: Settings) -> Bounded | None:
+    """Pseudo-responses of a likelihood fit with one law for all samples; None where there is no such law, or no radius.
+
+    Behind real rows the curvature of complex signals has more than the two values that a reach is known for. Who asks for
+    another robust mean wants its word.
+    """
+    noise = found.noise
+    if not isinstance(noise, NoiseModel) or found.predictions.shape != found.weights.shape:
+        return None
+    if not settings.polish or settings.mean_estimator != "filter":
+        return None
+    if samples.paired or isinstance(samples.source, OperatorRows):
+        return None
+    located = as_columns(samples.responses) - found.backgrounds
+    pseudo = pseudo_responses(located, found.predictions, kept(found.weights), noise, shares.hidden)
+    return Bounded(pseudo, shares.lost, shares.hidden)
+
+
+def hiding(signals: Array, noise: NoiseModel | CurvedNoise, shares: Shares, settings: Settings) -> Array:
+    """Distances within which contamination hides signals from everybody, over the norms, shape (p,): least radii.
 
     Parameters
     ----------
-    radii : ndarray of shape (p,)
-        What robust gradients vouch for.
     signals : ndarray of shape (n, p)
         The answers.
     noise : NoiseModel or CurvedNoise
         Their noise.
-    shares : tuple of ndarray of shape (p,)
-        Shares of the samples that were said or found to be bad, and that were found: those between the two are kept, and hide.
+    shares : Shares
+        Shares of the samples that may be missing, and that may hide.
     settings : Settings
         How they were fitted.
     """
-    levels, flagged = _assumed(shares[0], settings), shares[1]
     curved = isinstance(noise, CurvedNoise)
-    distances = indistinguishable_distances(
-        initial_model(noise.scales, levels) if isinstance(noise, CurvedNoise) else noise,
+    return indistinguishable_distances(
+        initial_model(noise.scales, shares.lost) if isinstance(noise, CurvedNoise) else noise,
         np.linalg.norm(signals, axis=0) ** 2,
-        levels + np.maximum(levels - flagged, 0.0),
-        np.where(np.isnan(radii), np.inf, radii),
+        shares.lost + shares.hidden,
+        np.zeros(shares.lost.size),
         is_complex=np.iscomplexobj(signals),
         unknown_mean=settings.unknown_mean or curved,
     )
-    return np.where(np.isnan(radii), radii, distances)
+
+
+def _by_influence(pulls: Pulls, found: Recovery, noise: NoiseModel, hides: Array) -> Array:
+    """Radii of the balls from the influence of the fitted law, shape (p,)."""
+    signals = found.signals
+    is_complex, counts = np.iscomplexobj(signals), kept(found.weights).sum(axis=0)
+    left = np.array([left_by_few(real_unknowns(signals), int(count), is_complex) for count in counts])
+    energies = np.maximum(np.linalg.norm(signals, axis=0) ** 2, np.finfo(np.float64).tiny)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        settled, asked_for = pulls.settled / left, (pulls.settled + pulls.bad) / left
+        # What the law says of the standard deviation of displacements along a typical direction; see `Gradients.typical`.
+        by_law = noise.efficient_scales / energies / np.sqrt(2 if is_complex else 4)
+        wider = np.where(hides > 0, np.fmax(pulls.typical / by_law, 1.0), 1.0)
+    # The location of the residuals was fitted, whether or not their mean is known.
+    reached = reach(asked_for, noise_mean="unknown", is_complex=is_complex)
+    return np.asarray(np.maximum(reached, wider * hides + settled))

@@ -155,8 +155,8 @@ class RobustPhaseRetrieval(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         For a linear operator whose columns have very different energies: the unknowns that get hardly any, stay near where they
         started and should not be believed.
     certificate_ : float
-        Radius around ``signal_``, relative to its norm, that the robust gradient vouches for at the level used. NaN for a
-        linear operator.
+        Radius around ``signal_``, relative to its norm, that the robust gradient, or the influence of the fitted law of the
+        noise, vouches for at the level used. NaN for a linear operator.
     n_iter_ : int
         Stages and steps made.
     converged_ : bool

@@ -107,6 +107,22 @@ class NoiseModel(NamedTuple):
         scales: Array = self.scales * np.sqrt(self.skews * (1 + 3 * self.tails) / (1 + self.tails))
         return scales
 
+    @property
+    def steepest(self) -> Array:
+        """Largest slope of the influence: at zero, on the side of the smaller scale."""
+        steepest: Array = (1 + self.tails) / np.maximum(
+            self.scales * np.minimum(self.skews, 1.0), NOISE.least_scale
+        ) ** 2
+        return steepest
+
+    def influences(self, residuals: Array) -> tuple[Array, Array]:
+        """Minus the derivative of the log-density at clean residuals (..., k), and its slope there."""
+        sides = np.maximum(np.where(residuals > 0, self.skews, 1.0) * self.scales, NOISE.least_scale)
+        reduced = np.clip(residuals / sides, -NOISE.largest, NOISE.largest)
+        tails = reduced**2 * self.tails
+        base = 1 + tails
+        return (1 + self.tails) * reduced / base / sides, (1 + self.tails) * (1 - tails) / base**2 / sides**2
+
     def only(self, columns: Array) -> NoiseModel:
         """The models of some columns."""
         return NoiseModel(*(part[columns] for part in self))

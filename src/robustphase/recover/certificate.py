@@ -16,6 +16,9 @@ Any weights certify that take away no more than the contamination and leave a sm
 engine's own are tried first, for all signals in common passes: every gradient is a multiple of a row, ``g_j = c_j a_j``, so
 its mean and its covariance times a vector are products of the rows with one matrix. The mean estimator runs only where these
 weights do not settle the matter.
+
+Squared residuals have the tails of the noise, the answers do not. So the same is done, in the same passes, with pseudo-responses
+whose residuals are bounded (`recover.influence`).
 """
 
 from __future__ import annotations
@@ -60,6 +63,22 @@ class CertificateOptions:
 CERTIFICATE = CertificateOptions()
 
 
+class Bounded(NamedTuple):
+    """Responses with bounded residuals, and what may be wrong with them (`recover.influence`).
+
+    Attributes
+    ----------
+    responses : ndarray of shape (m, k)
+        Pseudo-responses, without a background.
+    lost, hidden : ndarray of shape (k,)
+        Shares of clean samples that may be missing among those that are kept, and of bad ones that may be among them.
+    """
+
+    responses: Array
+    lost: Array
+    hidden: Array
+
+
 class Answers(NamedTuple):
     """Samples and what was found in them.
 
@@ -73,7 +92,7 @@ class Answers(NamedTuple):
         The answers.
     backgrounds, levels : ndarray of shape (k,)
         Noise means, and ε' of Proposition 2.1 for the contamination that the answers were fitted against.
-    unknown_mean : bool
+    unknown_mean : bool or ndarray of shape (k,)
         Whether backgrounds were fitted.
     """
 
@@ -83,7 +102,7 @@ class Answers(NamedTuple):
     signals: Array
     backgrounds: Array
     levels: Array
-    unknown_mean: bool
+    unknown_mean: bool | Array
 
     @property
     def norms(self) -> Array:
@@ -102,13 +121,32 @@ class Answers(NamedTuple):
 
     def displacements(self, gradients: Array) -> Array:
         """``H⁻¹g/‖x‖`` of every column: the displacements that gradients ask for, over the norms."""
-        solve = inverse_curvature(self.signals, noise_mean=self.noise_mean, real_rows=self.paired)
-        return np.asarray(solve(gradients) / self.norms)
+        free = np.broadcast_to(self.unknown_mean, self.backgrounds.shape)
+        moves = np.empty_like(gradients)
+        models: tuple[tuple[NoiseMean, Array], ...] = (("zero", ~free), ("unknown", free))
+        for noise_mean, columns in models:
+            if columns.any():
+                solve = inverse_curvature(self.signals[:, columns], noise_mean=noise_mean, real_rows=self.paired)
+                moves[:, columns] = solve(gradients[:, columns])
+        return np.asarray(moves / self.norms)
 
     def only(self, columns: Array) -> Answers:
         """Some of the answers."""
         names = ("responses", "weights", "signals", "backgrounds", "levels")
         return self._replace(**{name: getattr(self, name)[..., columns] for name in names})
+
+    def beside(self, bounded: Bounded) -> Answers:
+        """The answers twice: with their responses, and then with pseudo-responses, whose location was fitted in any case."""
+        k = self.backgrounds.size
+        return Answers(
+            self.source,
+            np.hstack((self.responses, bounded.responses)),
+            np.hstack((self.weights, self.weights)),
+            np.hstack((self.signals, self.signals)),
+            np.concatenate((self.backgrounds, np.zeros(k))),
+            np.concatenate((self.levels, bounded.lost)),
+            np.concatenate((np.broadcast_to(self.unknown_mean, k), np.ones(k, bool))),
+        )
 
 
 class Gradients(NamedTuple):
@@ -135,6 +173,24 @@ class Gradients(NamedTuple):
     removed: Array
 
 
+class Pulls(NamedTuple):
+    """Bounds on the displacements that pseudo-responses ask for, over the norms, each of shape (k,).
+
+    Attributes
+    ----------
+    settled : ndarray
+        By their mean and by chance.
+    bad : ndarray
+        By the tails of clean samples that are missing and of bad ones that were kept.
+    typical : ndarray
+        Their standard deviations along a typical direction.
+    """
+
+    settled: Array
+    bad: Array
+    typical: Array
+
+
 class Certificates(NamedTuple):
     """Evidence from the robust gradients.
 
@@ -149,21 +205,28 @@ class Certificates(NamedTuple):
         How far each was brought back, relative to its norm; zero almost always.
     gradients : Gradients
         The robust means.
+    pulls : Pulls, optional
+        What pseudo-responses ask for, if there are any.
     """
 
     signals: Array
     radii: Array
     moved: Array
     gradients: Gradients
+    pulls: Pulls | None = None
 
 
-def certify(answers: Answers, *, mean_estimator: str = "filter", random_state: Any = None) -> Certificates:
+def certify(
+    answers: Answers, bounded: Bounded | None = None, *, mean_estimator: str = "filter", random_state: Any = None
+) -> Certificates:
     """Check answers against the robust gradient.
 
     Parameters
     ----------
     answers : Answers
         The samples and the answers.
+    bounded : Bounded, optional
+        Pseudo-responses, for what they ask for.
     mean_estimator, random_state
         Which robust mean to take where the weights of the answers do not settle the matter.
     """
@@ -175,7 +238,7 @@ def certify(answers: Answers, *, mean_estimator: str = "filter", random_state: A
         gradients = Gradients(means, unknown, unknown, unknown, 1.0 - keep.mean(axis=0))
         return Certificates(answers.signals, unknown, np.zeros(unknown.size), gradients)
     levels = np.maximum(answers.levels, 1.0 - keep.mean(axis=0))
-    gradients = weighted_gradients(answers, keep, levels)
+    gradients, pulls = _gradients_and_pulls(answers, bounded, keep, levels)
     found = vouched(answers, gradients, levels)
     unsettled = (found.moved > 0) | ~keep.any(axis=0) | (mean_estimator != "filter")
     for column in np.flatnonzero(unsettled):
@@ -185,7 +248,28 @@ def certify(answers: Answers, *, mean_estimator: str = "filter", random_state: A
         )
         mean = robust_gradient(points, float(one.levels[0]), mean_estimator=mean_estimator, random_state=random_state)
         found = put_columns(found, vouched(one, _within(one, mean), one.levels), np.array([column]))
-    return found
+    return found._replace(pulls=pulls)
+
+
+def _gradients_and_pulls(
+    answers: Answers, bounded: Bounded | None, weights: Array, levels: Array
+) -> tuple[Gradients, Pulls | None]:
+    """The weighted means of the gradients, and in the same passes what pseudo-responses ask for."""
+    if bounded is None:
+        return weighted_gradients(answers, weights, levels), None
+    k, m = levels.size, answers.source.shape[0]
+    both = answers.beside(bounded)
+    gradients, extents = _weighted(both, np.hstack((weights, weights)), np.concatenate((levels, bounded.lost)))
+    squared, influences = (
+        Gradients(*(part[..., columns] for part in gradients)) for columns in (slice(None, k), slice(k, None))
+    )
+    free = answers._replace(unknown_mean=True)
+    offsets = np.linalg.norm(free.displacements(influences.means), axis=0)
+    by_chance = np.sqrt(influences.typical * real_unknowns(answers.signals) / m)
+    known = np.isfinite(influences.variances) & np.any(answers.signals, axis=0)
+    settled = np.where(known, offsets + by_chance, np.inf)
+    bad = influences.tails + _tails(extents[:, k:], bounded.hidden)
+    return squared, Pulls(settled, bad, np.sqrt(influences.typical))
 
 
 def weighted_gradients(answers: Answers, weights: Array, levels: Array) -> Gradients:
@@ -200,13 +284,18 @@ def weighted_gradients(answers: Answers, weights: Array, levels: Array) -> Gradi
     levels : ndarray of shape (k,)
         ε of the tails.
     """
+    return _weighted(answers, weights, levels)[0]
+
+
+def _weighted(answers: Answers, weights: Array, levels: Array) -> tuple[Gradients, Array]:
+    """The gradients, and how far each of their displacements goes along the worst direction from the mean, over their mass."""
     means, coefficients = _means(answers, weights)
     mass = np.maximum(weights.sum(axis=0), _TINY)
     variances, worst = _worst_directions(answers, coefficients, mass, means)
     along = _displacements_along(answers, worst, coefficients)
-    centred = np.sqrt(weights) * along - weights * _inner(answers.displacements(means), worst)
-    tails = _tails(centred, levels) / mass
-    return Gradients(means, variances, tails, _typical(answers, coefficients, mass), 1.0 - weights.mean(axis=0))
+    extents = (np.sqrt(weights) * along - weights * _inner(answers.displacements(means), worst)) / mass
+    tails, typical = _tails(extents, levels), _typical(answers, coefficients, mass)
+    return Gradients(means, variances, tails, typical, 1.0 - weights.mean(axis=0)), extents
 
 
 def _means(answers: Answers, weights: Array) -> tuple[Array, Array]:

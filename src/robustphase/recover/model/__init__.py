@@ -10,7 +10,7 @@ means for certificates and standard errors.
 """
 
 from robustphase.recover.model.check import check_model
-from robustphase.recover.model.consequences import certificate_factor, doubts, sampling_error
+from robustphase.recover.model.consequences import certificate_factor, doubts, left_by_few, sampling_error
 from robustphase.recover.model.design import Design
 from robustphase.recover.model.figures import Figures, measure
 from robustphase.recover.model.limits import CHECKS, RIVAL_AUTO
@@ -31,6 +31,7 @@ __all__ = [
     "check_model",
     "checked_rows",
     "doubts",
+    "left_by_few",
     "measure",
     "sampling_error",
 ]

@@ -51,18 +51,27 @@ def doubts(check: ModelCheck) -> str:
 
 
 def sampling_error(figures: Figures, design: Design | None, is_complex: bool) -> float:
-    """Relative standard error of the signal from noise alone, with what few samples add."""
+    """Relative standard error of the signal from noise alone, with what few samples add.
+
+    Of two estimates of the noise the larger one counts, unless its law is clearly skewed.
+    """
     left = _left_by_few(figures, is_complex)
+    if math.isnan(figures.efficient) and _clearly_skewed(figures):
+        figures = figures._replace(efficient=figures.law)
     return noise_error(figures, design, is_complex) / left if left > 0 else np.inf
 
 
 def _left_by_few(figures: Figures, is_complex: bool) -> float:
-    """One over the factor by which few samples make errors larger.
+    return left_by_few(figures.unknowns, figures.kept, is_complex)
+
+
+def left_by_few(unknowns: int, samples: int, is_complex: bool) -> float:
+    """One over the factor by which few samples make errors larger, for so many real unknowns.
 
     It grows without bound towards the number of samples below which the signal is not determined.
     """
     least = CHECKS.few_complex / 2 if is_complex else CHECKS.few_real
-    return 1 - math.sqrt(min(least * figures.unknowns / max(figures.kept, 1), 1.0))
+    return 1 - math.sqrt(min(least * unknowns / max(samples, 1), 1.0))
 
 
 def error_as_given(figures: Figures, design: Design | None, is_complex: bool) -> float:
@@ -89,11 +98,19 @@ def _met_noise(figures: Figures) -> float:
     """
     if not math.isnan(figures.efficient):
         return figures.efficient
-    met = figures.noise if figures.noise > 0 else figures.scale
+    return figures.law if _clearly_skewed(figures) else _plain_noise(figures)
+
+
+def _plain_noise(figures: Figures) -> float:
+    return figures.noise if figures.noise > 0 else figures.scale
+
+
+def _clearly_skewed(figures: Figures) -> bool:
+    """Whether noise that does not grow with the signal is clearly skewed, so that its law leaves more than its width tells."""
     clear = CHECKS.deviations * CHECKS.skew_error / math.sqrt(max(figures.kept, 1))
-    skewed = figures.law < met and abs(math.log(figures.skew)) > clear
+    skewed = figures.law < _plain_noise(figures) and abs(math.log(figures.skew)) > clear
     even = max(figures.growth, figures.uneven) < scale_ratio_by_chance(figures.checked, 1.0)
-    return figures.law if skewed and even else met
+    return skewed and even
 
 
 def noise_error(figures: Figures, design: Design | None, is_complex: bool) -> float:
