@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from robustphase.constants import TINY
 from robustphase.estimator.fitted import Fitted, Settings, as_columns, unread
 from robustphase.estimator.history import Clock, Note, certificate_record
 from robustphase.likelihood import NoiseModel, initial_model
@@ -83,12 +86,18 @@ def with_certificates(samples: Samples, found: Recovery, settings: Settings, clo
     note(certificate_record(certificates, clock))
     # Only the likelihood fit can leave the ball; a descent ends where robust gradients lead it.
     signals = certificates.signals if settings.polish else found.signals
-    hides = hiding(found.signals, found.noise, shares, settings)
-    radii = np.maximum(certificates.radii, hides)
+    radii = certificates.radii
+    ball = None
     if certificates.pulls is not None and isinstance(found.noise, NoiseModel):
         # About answers that were brought back the influences at the old ones say nothing.
-        bounds = np.where(certificates.moved > 0, np.inf, _by_influence(certificates.pulls, found, found.noise, hides))
-        radii = np.fmin(radii, bounds)
+        ball = _by_influence(certificates.pulls, found, found.noise)
+        ball = ball._replace(reached=np.where(certificates.moved > 0, np.inf, ball.reached))
+    # Shorter distances than these change no radius.
+    least = radii if ball is None else np.where(ball.reached < radii, ball.decided_by, radii)
+    hides = hiding(found.signals, found.noise, shares, settings, least)
+    radii = np.maximum(radii, hides)
+    if ball is not None:
+        radii = np.where(np.isnan(hides), radii, np.fmin(radii, ball.radii(hides)))
     return Fitted(found, signals, radii, levels, means, found.converged)
 
 
@@ -110,7 +119,7 @@ def _bounded(samples: Samples, found: Recovery, shares: Shares, settings: Settin
     return Bounded(pseudo, shares.lost, shares.hidden)
 
 
-def hiding(signals: Array, noise: NoiseModel | CurvedNoise, shares: Shares, settings: Settings) -> Array:
+def hiding(signals: Array, noise: NoiseModel | CurvedNoise, shares: Shares, settings: Settings, least: Array) -> Array:
     """Distances within which contamination hides signals from everybody, over the norms, shape (p,): least radii.
 
     Parameters
@@ -123,29 +132,51 @@ def hiding(signals: Array, noise: NoiseModel | CurvedNoise, shares: Shares, sett
         Shares of the samples that may be missing, and that may hide.
     settings : Settings
         How they were fitted.
+    least : ndarray of shape (p,)
+        What is returned where they are shorter, and NaN where it is NaN.
     """
     curved = isinstance(noise, CurvedNoise)
-    return indistinguishable_distances(
+    distances = indistinguishable_distances(
         initial_model(noise.scales, shares.lost) if isinstance(noise, CurvedNoise) else noise,
         np.linalg.norm(signals, axis=0) ** 2,
         shares.lost + shares.hidden,
-        np.zeros(shares.lost.size),
+        np.where(np.isnan(least), np.inf, least),
         is_complex=np.iscomplexobj(signals),
         unknown_mean=settings.unknown_mean or curved,
     )
+    return np.where(np.isnan(least), least, distances)
 
 
-def _by_influence(pulls: Pulls, found: Recovery, noise: NoiseModel, hides: Array) -> Array:
-    """Radii of the balls from the influence of the fitted law, shape (p,)."""
+class _Ball(NamedTuple):
+    """The ball from the influence of the fitted law; all of shape (p,)."""
+
+    reached: Array  # How far it reaches about a signal that clean samples hold from all sides
+    settled: Array  # What the mean of the influences and chance add to a distance that contamination hides
+    wider: Array  # By how much more the influences vary than their law says
+
+    @property
+    def decided_by(self) -> Array:
+        """The distance that contamination hides beyond which it decides the radius."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.fmax((self.reached - self.settled) / self.wider, 0.0))
+
+    def radii(self, hides: Array) -> Array:
+        """The radii, given the distances that contamination hides."""
+        with np.errstate(invalid="ignore"):
+            hidden = np.where(hides > 0, self.wider * hides, 0.0)
+        return np.asarray(np.maximum(self.reached, hidden + self.settled))
+
+
+def _by_influence(pulls: Pulls, found: Recovery, noise: NoiseModel) -> _Ball:
+    """The balls from the influence of the fitted law."""
     signals = found.signals
     is_complex, counts = np.iscomplexobj(signals), kept(found.weights).sum(axis=0)
     left = np.array([left_by_few(real_unknowns(signals), int(count), is_complex) for count in counts])
-    energies = np.maximum(np.linalg.norm(signals, axis=0) ** 2, np.finfo(np.float64).tiny)
+    energies = np.maximum(np.linalg.norm(signals, axis=0) ** 2, TINY)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         settled, asked_for = pulls.settled / left, (pulls.settled + pulls.bad) / left
         # What the law says of the standard deviation of displacements along a typical direction; see `Gradients.typical`.
         by_law = noise.efficient_scales / energies / np.sqrt(2 if is_complex else 4)
-        wider = np.where(hides > 0, np.fmax(pulls.typical / by_law, 1.0), 1.0)
+        wider = np.fmax(pulls.typical / by_law, 1.0)
     # The location of the residuals was fitted, whether or not their mean is known.
-    reached = reach(asked_for, noise_mean="unknown", is_complex=is_complex)
-    return np.asarray(np.maximum(reached, wider * hides + settled))
+    return _Ball(reach(asked_for, noise_mean="unknown", is_complex=is_complex), settled, wider)

@@ -71,14 +71,14 @@ def averaged_step(stream: Stream, samples: Samples, level: float, settings: Sett
     # Nobody has found which samples of a batch are bad, so all that may be hide.
     noise = initial_model(np.array([asked.scale]), levels)
     assumed = assumed_levels(levels, settings)
-    hides = hiding(signal[:, np.newaxis], noise, Shares(assumed, assumed), settings)
+    radii = hiding(signal[:, np.newaxis], noise, Shares(assumed, assumed), settings, certificates.radii)
     return StreamStep(
         certificates.signals[:, 0],
         stream.centre + gain * (asked.centre - stream.centre),
         stream.noise_mean + gain * (float(means[0]) - stream.noise_mean),
         asked.weights[:, 0],
         asked.covariate_weights[:, 0],
-        float(np.maximum(certificates.radii, hides)[0]),
+        float(radii[0]),
         certificate_record(certificates, clock)._replace(stage="descent"),
     )
 

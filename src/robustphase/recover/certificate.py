@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, derived, empirical, numeric
+from robustphase.constants import TINY, budget, derived, empirical, numeric
 from robustphase.descend.robust_gradient import gradient_points, robust_gradient
 from robustphase.means import MeanResult
 from robustphase.population import NoiseMean, inverse_curvature, reach
@@ -37,8 +37,6 @@ from robustphase.problem import kept, put_columns, real_unknowns
 from robustphase.rows import OperatorRows, RowSource
 from robustphase.rows.passes import abs2, adjoint_block, in_slices, project_block
 from robustphase.rows.source import Array, Parts
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -290,7 +288,7 @@ def weighted_gradients(answers: Answers, weights: Array, levels: Array) -> Gradi
 def _weighted(answers: Answers, weights: Array, levels: Array) -> tuple[Gradients, Array]:
     """The gradients, and how far each of their displacements goes along the worst direction from the mean, over their mass."""
     means, coefficients = _means(answers, weights)
-    mass = np.maximum(weights.sum(axis=0), _TINY)
+    mass = np.maximum(weights.sum(axis=0), TINY)
     variances, worst = _worst_directions(answers, coefficients, mass, means)
     along = _displacements_along(answers, worst, coefficients)
     extents = (np.sqrt(weights) * along - weights * _inner(answers.displacements(means), worst)) / mass
@@ -311,7 +309,7 @@ def _means(answers: Answers, weights: Array) -> tuple[Array, Array]:
         return Parts(sums=(adjoint_block(block, w * coefficients),), rows=(np.sqrt(w) * coefficients,))
 
     parts = answers.source.reduce(in_slices(kernel, signals.shape[1]), (answers.responses, weights))
-    return parts.sums[0] / np.maximum(weights.sum(axis=0), _TINY), parts.rows[0]
+    return parts.sums[0] / np.maximum(weights.sum(axis=0), TINY), parts.rows[0]
 
 
 def vouched(answers: Answers, gradients: Gradients, levels: Array) -> Certificates:
@@ -323,9 +321,9 @@ def vouched(answers: Answers, gradients: Gradients, levels: Array) -> Certificat
     known = np.isfinite(gradients.variances) & np.any(signals, axis=0)
     unit = CERTIFICATE.constant * np.sqrt(np.where(known, gradients.variances, np.inf))
     by_chance = np.sqrt(gradients.typical * real_unknowns(signals) / m)
-    room = unit * np.sqrt(levels / np.maximum(1 - levels, _TINY)) + by_chance
+    room = unit * np.sqrt(levels / np.maximum(1 - levels, TINY)) + by_chance
     outside = (offsets > room) & (offsets > CERTIFICATE.rounding)
-    excess = np.where(outside, 1.0 - np.minimum(room, offsets) / np.maximum(offsets, _TINY), 0.0)
+    excess = np.where(outside, 1.0 - np.minimum(room, offsets) / np.maximum(offsets, TINY), 0.0)
     asked_for = np.minimum(offsets, room) + CERTIFICATE.tails * gradients.tails + by_chance
     radii = reach(
         np.where(known, asked_for, np.inf), noise_mean=answers.noise_mean, is_complex=np.iscomplexobj(signals)
@@ -403,7 +401,7 @@ def _typical(answers: Answers, coefficients: Array, mass: Array) -> Array:
     if not np.iscomplexobj(signals):
         return np.asarray(energies / 4)
     # Real and imaginary parts share the energy; behind real rows their curvatures differ, and the smaller one may vanish.
-    least = np.maximum(least_curvature(signals), _TINY**0.25) if answers.paired else np.ones(powers.size)
+    least = np.maximum(least_curvature(signals), TINY**0.25) if answers.paired else np.ones(powers.size)
     return np.asarray(energies / 2 * (1 / least**2 + 1 / (2 - least) ** 2) / 2)
 
 
@@ -422,5 +420,5 @@ def _inner(one: Array, other: Array) -> Array:
 
 
 def _unit(vectors: Array) -> Array:
-    unit: Array = vectors / np.maximum(np.linalg.norm(vectors, axis=0), _TINY)
+    unit: Array = vectors / np.maximum(np.linalg.norm(vectors, axis=0), TINY)
     return unit

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtr
 
-from robustphase.constants import budget, numeric
+from robustphase.constants import TINY, budget, numeric
 from robustphase.likelihood.noise_model import NoiseModel
 from robustphase.population.plane import rows_in_plane
 from robustphase.rows.passes import abs2
@@ -35,13 +35,16 @@ class IndistinguishableOptions:
 
     points: int = budget(1024, "rows over which means are taken")
     directions: int = budget(7, "directions from the answer in which signals are sought, from longer to shorter ones")
-    halvings: int = budget(12, "halvings of the range in which the logarithm of a distance lies")
+    steps: int = budget(14, "most steps towards a distance; about five are made")
+    in_proportion: int = budget(
+        4, "first steps, in which a distance moves in proportion to what is missing of its variation"
+    )
+    exact: float = numeric(0.01, "relative error of a distance, which is at most so much too long")
     shifts: int = budget(64, "shifts at which the variation of the noise is tabulated")
     nearest: float = numeric(1e-9, "relative distances below it are roundings")
 
 
 INDISTINGUISHABLE = IndistinguishableOptions()
-_TINY = float(np.finfo(np.float64).tiny)
 #: Largest distance looked at, over the norm.
 _FARTHEST = 2.0
 #: Shifts of the table, in scales of the noise.
@@ -78,7 +81,7 @@ def indistinguishable_distances(
     """
     # Halves of a Student law share the best interval in proportion to their scales, so it holds the same part of both.
     tables = 2 * stdtr(noise.degrees[:, np.newaxis], _SHIFTS / (1 + noise.skews[:, np.newaxis])) - 1
-    units = energies / np.maximum(noise.scales, np.maximum(INDISTINGUISHABLE.nearest * energies, _TINY))
+    units = energies / np.maximum(noise.scales, np.maximum(INDISTINGUISHABLE.nearest * energies, TINY))
     return np.array(
         [
             _distance(partial(_apart, _Laws(unit, table, is_complex, unknown_mean)), variation, shortest)
@@ -118,16 +121,27 @@ def _distance(apart: Callable[[Array, Array], Array], variation: float, least: f
     farthest = np.where(right, -1 / np.where(right, cosines, -1.0), _FARTHEST)
     nearest = max(least, INDISTINGUISHABLE.nearest)
 
-    def bridged(distances: Array) -> Array:
-        return np.asarray(apart(1 + distances * cosines, distances * sines) <= variation)
+    def variations(distances: Array) -> Array:
+        return apart(1 + distances * cosines, distances * sines)
 
-    if not least < _FARTHEST or not bridged(np.minimum(nearest, farthest)).any():
+    short = np.minimum(nearest, farthest)
+    if not least < _FARTHEST or not (near := variations(short) <= variation).any():
         return least
-    if bridged(farthest).any():
+    if (variations(farthest) <= variation).any():
         return np.inf
-    low, high = np.log(np.minimum(nearest, farthest)), np.log(farthest)
-    for _ in range(INDISTINGUISHABLE.halvings):
-        middle = (low + high) / 2
-        near = bridged(np.exp(middle))
-        low, high = np.where(near, middle, low), np.where(near, high, middle)
-    return float(np.exp(high).max())
+    # Of the directions in which there is a distance that is long enough. It lies between two that are known to be too short and
+    # too long. Variations grow nearly in proportion to it at first, so a few steps in proportion end a little beyond it; where
+    # they hardly grow any more the range is halved.
+    low, high, guesses = np.where(near, short, 0.0), np.where(near, farthest, 0.0), short
+    for step in range(INDISTINGUISHABLE.steps):
+        found = variations(guesses)
+        low, high = (
+            np.where(near & (found <= variation), guesses, low),
+            np.where(near & (found > variation), guesses, high),
+        )
+        if high.max() <= (1 + INDISTINGUISHABLE.exact) * low.max():
+            break
+        guesses = guesses * variation / np.maximum(found, TINY) * (1 + INDISTINGUISHABLE.exact / 2)
+        inside = (low < guesses) & (guesses < high) & (step < INDISTINGUISHABLE.in_proportion)
+        guesses = np.where(inside, guesses, np.sqrt(low * high))
+    return float(high.max())

@@ -40,7 +40,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import numeric
+from robustphase.constants import TINY, numeric
 from robustphase.likelihood.noise_model import NoiseModel
 from robustphase.problem import kept
 from robustphase.rows.source import Array
@@ -56,7 +56,6 @@ class InfluenceOptions:
 
 
 INFLUENCE = InfluenceOptions()
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 class Shares(NamedTuple):
@@ -110,6 +109,6 @@ def pseudo_responses(responses: Array, predictions: Array, keep: Array, noise: N
     among = np.minimum(hidden * len(keep) / count, 1.0)
     # Hidden samples may have the steepest slope there is: that of a residual of zero on the narrower side.
     held = np.where(keep, slopes, 0.0).sum(axis=0) / count - among * noise.steepest
-    least = INFLUENCE.least_curvature / np.maximum(noise.efficient_scales, _TINY) ** 2
-    curvatures = np.maximum(held / np.maximum(1 - among, _TINY), least)
+    least = INFLUENCE.least_curvature / np.maximum(noise.efficient_scales, TINY) ** 2
+    curvatures = np.maximum(held / np.maximum(1 - among, TINY), least)
     return np.where(keep, predictions + influences / curvatures, 0.0)
