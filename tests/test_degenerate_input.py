@@ -155,17 +155,18 @@ def samples(field):
 
 
 def cases_for(entry):
-    """All of them in both fields for a fit, and for all entries where there is time.
+    """All of them in both fields where there is time.
 
-    Otherwise an entry gets every case in one of the two fields, by turns, and each of the other ways to fit every second case.
+    Otherwise an entry gets every case in one of the two fields, by turns; a fit, and one that would drop samples, in both
+    between them; each of the other ways to fit gets every third case.
     """
     number = [*ENTRIES].index(entry)
+    every = 3 if entry in WAYS and entry != "fit that drops" else 1
     for place, (case, change) in enumerate(CASES.items()):
         if entry in ROWS_ONLY and case in RESPONSES_ONLY:
             continue
-        everything = entry == "fit" or THOROUGH
-        if everything or entry not in WAYS or (place // 2 + number) % 2 == 0:
-            for field in ("real", "complex") if everything else (("real", "complex")[(place + number) % 2],):
+        if THOROUGH or (place + number) % every == 0:
+            for field in ("real", "complex") if THOROUGH else (("real", "complex")[(place + number) % 2],):
                 yield case, change, field
 
 
