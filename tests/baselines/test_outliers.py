@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.effort import seeds
+from tests.effort import THOROUGH, seeds
 
 from robustphase import distance
 from robustphase.baselines import METHODS, polyak_subgradient
@@ -75,4 +75,4 @@ def test_leveraged_rows_break_every_l1_method_but_not_the_redescending_ones(nois
             broken[name] += distance(METHODS[name](A, y, **limit).signal, samples.truth, relative=True) > 0.5
         for name in ("cauchy_least_squares", "median_reshaped_wirtinger_flow"):
             assert distance(METHODS[name](A, y).signal, samples.truth, relative=True) < 1e-5
-    assert min(broken.values()) >= len(SEEDS) - 1
+    assert min(broken.values()) >= (5 if THOROUGH else len(SEEDS))
