@@ -15,7 +15,7 @@ ROOT = Path(robustphase.__file__).parent
 PUBLIC = {"baselines", "estimator", "means", "paper", "population", "rows", "simulate", "testing", "__version__"}
 
 # What every room may need and none owns: it touches none of them.
-FOR_ALL = {"atomic", "constants", "formatting", "ordering"}
+FOR_ALL = {"atomic", "constants", "formatting", "options", "ordering"}
 
 # Which rooms each room may touch, besides itself and what is for all.
 MAY_TOUCH = {
@@ -59,19 +59,7 @@ ABOVE_THE_PACKAGE = {"files", "experiments", "report", "cli"}
 MOST_PARAMETERS = 7
 #: What users call by keyword, one documented option at a time.
 MAY_TAKE_MORE = {
-    "robustphase.baselines.m_estimates.cauchy_least_squares",
-    "robustphase.baselines.absolute_loss.geometric_subgradient",
-    "robustphase.baselines.flows.median_reshaped_wirtinger_flow",
-    "robustphase.baselines.flows.median_truncated_wirtinger_flow",
-    "robustphase.baselines.flows.poisson_wirtinger_flow",
-    "robustphase.baselines.absolute_loss.polyak_subgradient",
-    "robustphase.baselines.absolute_loss.prox_linear",
-    "robustphase.baselines.flows.reweighted_amplitude_flow",
-    "robustphase.baselines.m_estimates.smoothed_l1",
-    "robustphase.baselines.flows.truncated_amplitude_flow",
-    "robustphase.baselines.flows.truncated_wirtinger_flow",
     "robustphase.experiments.red_team.red_team",
-    "robustphase.baselines.flows.wirtinger_flow",
     "robustphase.estimator.estimator.RobustPhaseRetrieval.__init__",
     "robustphase.experiments.compare.compare",
     "robustphase.initialise.start.spectral_init",
