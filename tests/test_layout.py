@@ -63,11 +63,6 @@ MAY_TAKE_MORE = {
     "robustphase.estimator.estimator.RobustPhaseRetrieval.__init__",
     "robustphase.experiments.compare.compare",
     "robustphase.initialise.start.spectral_init",
-    "robustphase.simulate.corruption.corrupt",
-    "robustphase.simulate.world.SampleOracle.__init__",
-    "robustphase.simulate.detectors.make_camera",
-    "robustphase.simulate.detectors.make_counts",
-    "robustphase.simulate.world.make_world",
 }
 
 
