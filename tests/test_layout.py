@@ -59,9 +59,7 @@ ABOVE_THE_PACKAGE = {"files", "experiments", "report", "cli"}
 MOST_PARAMETERS = 7
 #: What users call by keyword, one documented option at a time.
 MAY_TAKE_MORE = {
-    "robustphase.experiments.red_team.red_team",
     "robustphase.estimator.estimator.RobustPhaseRetrieval.__init__",
-    "robustphase.experiments.compare.compare",
     "robustphase.initialise.start.spectral_init",
 }
 
