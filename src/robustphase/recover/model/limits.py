@@ -27,6 +27,10 @@ class FigureOptions:
     least_spread: float = empirical(
         0.3, "least scale of a bin in units of that of all: a few samples may agree by chance"
     )
+    huber: float = derived(
+        1.5,
+        "robust standard deviations up to which the residuals of a bin count: 0.96 of the information of normal ones",
+    )
     least_ratio: float = numeric(1e-3, "least response over its prediction, where logarithms of such ratios are taken")
     loose: float = empirical(0.4, "least curvature over that of normal rows below which other entries are tried")
     sparse: float = empirical(5.0, "kurtosis of the entries from which on they are tried as well: many are zero")
