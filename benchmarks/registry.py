@@ -273,7 +273,7 @@ _ALL = (
         "Is the library ever wrong in silence, or alarmed without a cause?",
         1.8,
         (*FIT, "simulate"),
-        _pages("wrong_worlds"),
+        _pages("wrong_worlds", "check_limits"),
         cores=2,
     ),
     Benchmark(

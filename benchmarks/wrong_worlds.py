@@ -2,11 +2,11 @@
 
 ``python -m benchmarks wrong_worlds [--right FITS] [--seed FIRST] [--seeds 1] [--only PART]`` fits every wrong world with one
 seed or more at two sizes and counts silent failures (error above a quarter, converged, no warning) and certificates below the
-error; then right worlds, of which it counts the false alarms. Without ``--only`` it writes docs/_generated/wrong_worlds.md. The
-checks were built with first seed 0 and set with seeds 200 to 500, 7001 to 7032, 9000, 9100, 52000 to 63001, 66000 to 66002,
-81000, 81001, 140000 to 140039, 410000, 630000, 740000, 850000, 900000 to 900002, 1910000, 2000000 to 2000002, 3100000 and
-4100000 (right worlds: 41, 141 to 143, 1910, 1911, 72000 and 73000 too); other seeds are fresh draws of kinds that the checks
-know.
+error; then right worlds, of which it counts the false alarms. Without ``--only`` it writes docs/_generated/wrong_worlds.md, and
+to docs/_generated/check_limits.md what other limits would make of the same fits (:mod:`benchmarks.check_limits`). The checks were
+built with first seed 0 and set with seeds 200 to 500, 7001 to 7032, 9000, 9100, 52000 to 63001, 66000 to 66002, 81000, 81001,
+140000 to 140039, 410000, 630000, 740000, 850000, 900000 to 900002, 1910000, 2000000 to 2000002, 3100000 and 4100000 (right
+worlds: 41, 141 to 143, 1910, 1911, 72000 and 73000 too); other seeds are fresh draws of kinds that the checks know.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 import robustphase as rp
+from benchmarks.check_limits import Heard, limits_table, listening
 from benchmarks.further_worlds import FURTHER
 from benchmarks.handling_worlds import HANDLING
 from benchmarks.instrument_worlds import INSTRUMENTS
@@ -38,7 +39,7 @@ from benchmarks.render import publish
 from benchmarks.world_makers import Array
 from robustphase.recover.model import ModelWarning
 
-PAGE = "_generated/wrong_worlds.md"
+PAGE, LIMITS = "_generated/wrong_worlds.md", "_generated/check_limits.md"
 WORLDS = KNOWN | FURTHER | LABORATORY | INSTRUMENTS | HANDLING | NEWCOMERS | MISHAPS
 SIZES = ((30, 600), (60, 3000))
 #: Errors above it count as failures.
@@ -56,6 +57,8 @@ class Outcome(NamedTuple):
     warned: bool
     certificate: float
     failed: tuple[str, ...]
+    #: What its check was told; None for what was refused.
+    heard: Heard | None = None
 
     @property
     def silent(self) -> bool:
@@ -68,12 +71,12 @@ class Outcome(NamedTuple):
         return self.certificate + ROUNDING < self.error
 
 
-def fitted(name: str, A: Any, y: Array, truths: Array, told: Mapping[str, Any]) -> list[Outcome]:
+def fitted(name: str, A: Any, y: Array, truths: Array, settings: Mapping[str, Any]) -> list[Outcome]:
     """Fit and judge every signal."""
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught, listening() as heard:
         warnings.simplefilter("always")
         try:
-            model = rp.RobustPhaseRetrieval(**told).fit(A, y)
+            model = rp.RobustPhaseRetrieval(**settings).fit(A, y)
         except ValueError as error:
             return [Outcome(name, np.inf, False, True, np.inf, (f"refused: {error}",))]
     warned = any(issubclass(one.category, ModelWarning) for one in caught)
@@ -86,6 +89,8 @@ def fitted(name: str, A: Any, y: Array, truths: Array, told: Mapping[str, Any]) 
         checks,
         np.atleast_1d(model.converged_),
         np.atleast_1d(model.certificate_),
+        # Of a fit in several rounds, the last ones.
+        heard[-len(truths) :],
         strict=True,
     )
     return [
@@ -96,8 +101,9 @@ def fitted(name: str, A: Any, y: Array, truths: Array, told: Mapping[str, Any]) 
             warned and check.severe,
             float(certificate),
             tuple(("*" if one.severe else "") + one.name for one in check.failed),
+            told,
         )
-        for signal, truth, check, converged, certificate in per_signal
+        for signal, truth, check, converged, certificate, told in per_signal
     ]
 
 
@@ -247,6 +253,14 @@ class Tally(NamedTuple):
             f"{right_below} certificates below the error, {lost} answers that the attack spoilt and the check caught."
         )
 
+    def limits(self) -> str:
+        """What other limits of the check would make of the same fits."""
+        wrong, right = [], []
+        for one in (*self.wrong, *self.right):
+            if one.heard is not None:
+                (right if one.error <= WRONG else wrong).append(one.heard)
+        return limits_table(wrong, right)
+
     def table(self) -> str:
         """One line for each wrong world."""
         heads = (
@@ -290,6 +304,7 @@ def run(right: int = 1000, seed: int = 31_000, seeds: int = 1, only: str = "") -
     print(tally.head())
     if not only:
         publish(PAGE, f"{tally.head()}\n\n{tally.table()}", seeds=[seed, seeds])
+        publish(LIMITS, tally.limits(), seeds=[seed, seeds])
 
 
 if __name__ == "__main__":
