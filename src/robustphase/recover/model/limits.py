@@ -43,10 +43,6 @@ class FigureOptions:
 
 
 FIGURES = FigureOptions()
-#: Share of flagged samples from which on a rival is sought, if no larger one was stated.
-RIVAL_FROM = 0.05
-#: The same where the level is to be found.
-RIVAL_AUTO = 0.12
 
 
 @dataclass(frozen=True)
@@ -114,6 +110,12 @@ class CheckOptions:
     missed_width: float = empirical(
         2.5,
         "interference of that signal with the answer over the scale of the residuals: what is narrower is a constant",
+    )
+    few_flags: float = empirical(
+        0.05, "share of flagged samples, or of equal counts, up to which nothing is sought in them"
+    )
+    many_flags: float = empirical(
+        0.12, "share of flagged samples that counts as more than may be bad where no level was stated"
     )
     rival: float = empirical(0.02, "share of the samples that a rival may explain above the stated contamination")
     rival_share: float = empirical(0.05, "and this part of the stated level")
