@@ -255,10 +255,9 @@ class Tally(NamedTuple):
 
     def limits(self) -> str:
         """What other limits of the check would make of the same fits."""
-        wrong, right = [], []
-        for one in (*self.wrong, *self.right):
-            if one.heard is not None:
-                (right if one.error <= WRONG else wrong).append(one.heard)
+        wrong = [one.heard for one in (*self.wrong, *self.right) if one.heard and not one.error <= WRONG]
+        # Whoever breaks the model and gets a right answer all the same may be warned.
+        right = [one.heard for one in self.right if one.heard and one.error <= WRONG]
         return limits_table(wrong, right)
 
     def table(self) -> str:
