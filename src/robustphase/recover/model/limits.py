@@ -118,7 +118,6 @@ class CheckOptions:
         0.12, "share of flagged samples that counts as more than may be bad where no level was stated"
     )
     rival: float = empirical(0.02, "share of the samples that a rival may explain above the stated contamination")
-    rival_share: float = empirical(0.05, "and this part of the stated level")
     rival_auto: float = derived(0.35, "the level where none was stated: the most that is assumed")
     rival_mixed: float = empirical(
         0.22, "share of a rival in every kind of samples, where no level was stated, that is no accident"
