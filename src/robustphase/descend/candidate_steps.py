@@ -47,9 +47,10 @@ class Advance(NamedTuple):
         return Advance(self.candidates.only(columns), self.aitken.only(columns), self.gains[columns])
 
 
-def at_rest(problem: Problem, candidates: Candidates) -> Advance:
-    """Candidates that have not moved yet."""
-    damping = initial_damping(problem.source.shape[0], real_unknowns(candidates.signals))
+def at_rest(problem: Problem, candidates: Candidates, samples: int | None = None) -> Advance:
+    """Candidates that have not moved yet, whose first steps are as long as so many samples allow; by default those there are."""
+    m = problem.source.shape[0] if samples is None else samples
+    damping = initial_damping(m, real_unknowns(candidates.signals))
     return Advance(candidates, Aitken(damping), np.zeros(candidates.scores.size))
 
 
