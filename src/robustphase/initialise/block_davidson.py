@@ -158,7 +158,7 @@ class Space:
     @property
     def full(self) -> bool:
         """Whether every vector lies in the space."""
-        return self.basis.shape[1] == self.basis.shape[0]
+        return bool(self.basis.shape[1] == self.basis.shape[0])
 
     def grow(self, vectors: Array) -> None:
         """Add what is new in ``vectors``: one pass."""

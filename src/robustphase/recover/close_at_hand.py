@@ -21,7 +21,9 @@ class CopyOptions:
     """Constants of the copies."""
 
     most_bytes: int = budget(1 << 28, "bytes of a copy, a quarter of a gibibyte; larger ones are not made")
-    piece_bytes: int = budget(1 << 24, "bytes of rows that are in memory at a time, not yet rounded, while they are copied")
+    piece_bytes: int = budget(
+        1 << 24, "bytes of rows that are in memory at a time, not yet rounded, while they are copied"
+    )
 
 
 COPY = CopyOptions()
@@ -30,7 +32,8 @@ COPY = CopyOptions()
 def close_at_hand(problem: Problem) -> Problem:
     """The problem of the samples that have a weight, with rows in memory and in single precision: one pass.
 
-    As it is, where rows cannot be looked at or memory has no room for them. Groups of rows are forgotten: no search asks for them.
+    As it is, where rows cannot be looked at or memory has no room for them. Groups of rows are forgotten: no search asks for
+    them.
     """
     used = np.flatnonzero((problem.weights > 0).any(axis=1))
     rows = _rounded_copy(problem.source, used)
