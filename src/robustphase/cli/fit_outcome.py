@@ -23,6 +23,7 @@ from robustphase.cli.terminal import screen, shown
 from robustphase.estimator import CurvedNoise
 from robustphase.files import StoredSamples
 from robustphase.formatting import number
+from robustphase.problem import certified_levels
 from robustphase.report import FitDiagnostics, ManyDiagnostics, save_result, write_report
 
 Array = NDArray[Any]
@@ -201,7 +202,8 @@ def _certificate(model: rp.RobustPhaseRetrieval) -> str:
     """What the certificate says, and under which condition."""
     if not model.certificate_ < 1:
         return "none: with so few samples, robust gradients alone cannot vouch for the answer"
+    level = float(certified_levels(model.contamination, model.contamination_))
     return (
         f"the error is at most {model.certificate_:.1%} of the signal, "
-        f"if no more than {model.contamination_:.1%} of the samples are bad"
+        f"if no more than {level:.1%} of the samples are bad"
     )

@@ -13,7 +13,7 @@ from robustphase.likelihood import NoiseModel, initial_model
 from robustphase.likelihood.laws import CurvedNoise
 from robustphase.means.estimate import confident_level
 from robustphase.population import reach
-from robustphase.problem import PROBLEM, kept, real_unknowns
+from robustphase.problem import certified_levels, kept, real_unknowns
 from robustphase.recover import Recovery
 from robustphase.recover.certificate import Answers, Bounded, Certificates, Pulls, certify
 from robustphase.recover.indistinguishable import indistinguishable_distances
@@ -45,16 +45,11 @@ def certified(
     m = samples.source.shape[0]
     hidden = unread(samples, settings)
     weights = np.where(as_columns(hidden), 0.0, weights) if hidden.any() else weights
-    assumed = assumed_levels(levels, settings)
+    assumed = certified_levels(settings.contamination, levels)
     confident = np.array([float(confident_level(float(level), settings.delta, m)) for level in assumed])
     unknown = settings.unknown_mean or backgrounds is not None
     answers = Answers(samples.source, responses, weights, signals, means, confident, unknown)
     return certify(answers, bounded, mean_estimator=settings.mean_estimator, random_state=settings.seed), means
-
-
-def assumed_levels(levels: Array, settings: Settings) -> Array:
-    """The contamination that was told; unless one was, the engine has allowed for this much at least."""
-    return np.asarray(np.maximum(levels, PROBLEM.auto_level)) if isinstance(settings.contamination, str) else levels
 
 
 def noise_means(samples: Samples, signals: Array, weights: Array) -> Array:
@@ -75,7 +70,7 @@ def with_certificates(samples: Samples, found: Recovery, settings: Settings, clo
     level, p = settings.contamination, found.contaminations.size
     levels = found.contaminations if isinstance(level, str) else np.full(p, level)
     curved = isinstance(found.noise, CurvedNoise)
-    assumed = assumed_levels(levels, settings)
+    assumed = certified_levels(settings.contamination, levels)
     # Samples that a likelihood fit takes for bad are counted as found. What robust means and least trimmed squares leave out
     # they do not take for bad.
     shares = lost_and_hidden(assumed, found.weights) if settings.polish else Shares(assumed, assumed)
