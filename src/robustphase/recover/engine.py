@@ -33,7 +33,6 @@ from robustphase.likelihood import NoiseModel, classify, compare, initial_model
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
 from robustphase.problem import PROBLEM, Candidates, Grouping, Problem, kept
-from robustphase.recover.close_at_hand import close_at_hand
 from robustphase.recover.contradiction import contradictions
 from robustphase.recover.held_noise import Fitted, fit_bounded
 from robustphase.recover.law.answers import Detector
@@ -42,6 +41,7 @@ from robustphase.recover.model.residuals import located
 from robustphase.recover.pilot import pilot_samples, recover_all
 from robustphase.recover.recovery import History, Recovery, Run, is_majority, rows_as_groups, said_by, with_groups_known
 from robustphase.recover.sample_rule import Suspects, sample_rule
+from robustphase.recover.search_copy import search_copy
 from robustphase.recover.second_opinion import Sought, faint, second_opinions
 from robustphase.recover.selection import Selected, finalists, select
 from robustphase.recover.uneven import recover_uneven
@@ -352,7 +352,7 @@ def _broad_candidates(problem: Problem, half: Problem, run: Run) -> list[Sought]
     """For every signal the finalists of those candidates that the broad start finds in a half, and of hidden ones in all."""
     found, m = [], problem.source.shape[0]
     for k in range(problem.responses.shape[1]):
-        whole, part = (close_at_hand(samples.only(np.array([k]))) for samples in (problem, half))
+        whole, part = (search_copy(samples.only(np.array([k]))) for samples in (problem, half))
         if isinstance(problem.source, OperatorRows):
             (searched,) = finalists(part, [operator_start(part, seed=run.seed)], m)
             found.append(Sought(searched, np.arange(searched.scores.size) == 0))

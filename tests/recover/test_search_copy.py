@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from robustphase.constants import varied
 from robustphase.descend.candidate_steps import placed
 from robustphase.likelihood.comparison import comparison_floor
-from robustphase.recover.close_at_hand import COPY, close_at_hand
+from robustphase.recover.search_copy import COPY, search_copy
 from robustphase.recover.selection import finalists
 from robustphase.rows import MemoryRows, Parts, RowSource
 from robustphase.simulate import make_world
@@ -41,7 +41,7 @@ def test_a_copy_holds_the_samples_with_a_weight_in_single_precision(problem_of, 
     world = make_world(8, 300, contamination=0.1, attack="huge", field=field, seed=0)
     half = half_of(problem_of(world))
     used = half.weights[:, 0] > 0
-    copy = close_at_hand(half)
+    copy = search_copy(half)
     assert copy.source.dtype == (np.float32 if field == "real" else np.complex64)
     assert_array_equal(copy.source.array, world.A[used].astype(copy.source.dtype))
     for name in ("responses", "weights", "density"):
@@ -51,23 +51,23 @@ def test_a_copy_holds_the_samples_with_a_weight_in_single_precision(problem_of, 
 def test_no_copy_is_made_without_room_or_of_rows_that_can_only_be_swept(problem_of):
     problem = problem_of(make_world(8, 300, contamination=0.1, attack="huge", seed=0))
     swept = problem._replace(source=SweptRows(np.ones((300, 8))))
-    assert close_at_hand(swept) is swept
+    assert search_copy(swept) is swept
     with varied(COPY, most_bytes=1000):
-        assert close_at_hand(problem) is problem
+        assert search_copy(problem) is problem
 
 
 def test_pieces_are_put_together_in_order(problem_of):
     problem = problem_of(make_world(8, 300, contamination=0.1, attack="huge", seed=0))
-    whole = close_at_hand(problem).source.array
+    whole = search_copy(problem).source.array
     with varied(COPY, piece_bytes=1000):
-        assert_array_equal(close_at_hand(problem).source.array, whole)
+        assert_array_equal(search_copy(problem).source.array, whole)
 
 
 def test_a_search_in_a_copy_finds_what_it_finds_among_all_samples(problem_of):
     world = make_world(20, 1500, contamination=0.1, attack="decoy", seed=1)
     half = half_of(problem_of(world))
     starts = starts_of(half, np.random.default_rng(0).standard_normal((20, 12)) / np.sqrt(20))
-    (there,), (here,) = (finalists(samples, [starts], 1500) for samples in (half, close_at_hand(half)))
+    (there,), (here,) = (finalists(samples, [starts], 1500) for samples in (half, search_copy(half)))
     assert_allclose(here.signals, there.signals, atol=1e-4)
     assert_allclose(here.scores, there.scores, atol=1e-4)
 

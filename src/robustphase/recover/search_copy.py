@@ -1,4 +1,4 @@
-"""Samples close at hand, for searches that pass over them dozens of times.
+"""A small copy of the samples for searches that pass over them dozens of times.
 
 Candidates are sought and compared in single precision, and often in a half of the samples. Rows as they were given are read whole
 by every pass, rounded, and multiplied with weights of zero. A copy of those that count, rounded once, is a quarter as large.
@@ -29,7 +29,7 @@ class CopyOptions:
 COPY = CopyOptions()
 
 
-def close_at_hand(problem: Problem) -> Problem:
+def search_copy(problem: Problem) -> Problem:
     """The problem of the samples that have a weight, with rows in memory and in single precision: one pass.
 
     As it is, where rows cannot be looked at or memory has no room for them. Groups of rows are forgotten: no search asks for
