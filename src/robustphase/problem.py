@@ -146,14 +146,6 @@ def assumed_level(contamination: float | str) -> float:
     return PROBLEM.auto_level if isinstance(contamination, str) else max(contamination, PROBLEM.least_level)
 
 
-def certified_levels(told: float | str, found: Array | float) -> Array:
-    """The contamination that certificates allow for, where this was told and that is the level used or found.
-
-    Unless a level was told, the engine has allowed for the assumed one at least.
-    """
-    return np.asarray(np.maximum(found, PROBLEM.auto_level) if isinstance(told, str) else found)
-
-
 def response_unit(responses: Array) -> float:
     """Interquartile range of the responses, as long as it can be trusted; their mean size where most of them coincide.
 

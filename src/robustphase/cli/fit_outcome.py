@@ -21,9 +21,9 @@ from robustphase.cli.fit_request import FitRequest
 from robustphase.cli.outputs import note_written
 from robustphase.cli.terminal import screen, shown
 from robustphase.estimator import CurvedNoise
+from robustphase.estimator.certifying import certified_levels
 from robustphase.files import StoredSamples
 from robustphase.formatting import number
-from robustphase.problem import certified_levels
 from robustphase.report import FitDiagnostics, ManyDiagnostics, save_result, write_report
 
 Array = NDArray[Any]

@@ -13,7 +13,7 @@ from robustphase.likelihood import NoiseModel, initial_model
 from robustphase.likelihood.laws import CurvedNoise
 from robustphase.means.estimate import confident_level
 from robustphase.population import reach
-from robustphase.problem import certified_levels, kept, real_unknowns
+from robustphase.problem import PROBLEM, kept, real_unknowns
 from robustphase.recover import Recovery
 from robustphase.recover.certificate import Answers, Bounded, Certificates, Pulls, certify
 from robustphase.recover.indistinguishable import indistinguishable_distances
@@ -23,6 +23,14 @@ from robustphase.rows import OperatorRows, project
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
 from robustphase.validation import Samples
+
+
+def certified_levels(told: float | str, found: Array | float) -> Array:
+    """The contamination that certificates allow for, where this was told and that is the level used or found.
+
+    Unless a level was told, the engine has allowed for the assumed one at least.
+    """
+    return np.asarray(np.maximum(found, PROBLEM.auto_level) if isinstance(told, str) else found)
 
 
 def certified(

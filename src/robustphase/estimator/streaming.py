@@ -14,14 +14,13 @@ import numpy as np
 
 from robustphase.descend.candidate_steps import advance, at_rest, evaluate, placed
 from robustphase.descend.robust_gradient import robust_descent
-from robustphase.estimator.certifying import certified, hiding, noise_means
+from robustphase.estimator.certifying import certified, certified_levels, hiding, noise_means
 from robustphase.estimator.fitted import Settings
 from robustphase.estimator.history import Clock, Iteration, certificate_record, step_record
 from robustphase.initialise.standardise import Standardised
 from robustphase.initialise.start import screened_problem
 from robustphase.likelihood import compare, initial_model
 from robustphase.likelihood.comparison import comparison_floor
-from robustphase.problem import certified_levels
 from robustphase.recover.influence import Shares
 from robustphase.recover.model.residuals import located
 from robustphase.rows.source import Array

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 import robustphase as rp
 from robustphase.estimator import CurvedNoise, NoiseModel
+from robustphase.estimator.certifying import certified_levels
 from robustphase.plot.samples import THRESHOLD, unusable_responses
-from robustphase.problem import certified_levels
 from robustphase.report.collecting import (
     GroupWidths,
     as_fitted,

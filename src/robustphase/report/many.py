@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import robustphase as rp
+from robustphase.estimator.certifying import certified_levels
 from robustphase.plot.many import expected_errors
 from robustphase.plot.samples import THRESHOLD, noise_of
-from robustphase.problem import certified_levels
 from robustphase.report.collecting import (
     GroupWidths,
     as_fitted,
