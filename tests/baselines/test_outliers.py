@@ -1,18 +1,20 @@
 """What the papers claim of outliers in the responses: exact recovery from the robust ones, none from the others.
 
-Each claim is tried on six draws per magnitude of the outliers (seeds 0 to 5), and all must succeed: a method that failed
-on a quarter of the draws would pass the 12 or 18 of them together with a probability below 4%.
+Each claim is tried on three draws per magnitude of the outliers (seeds 0 to 2), and all must succeed: a method that failed
+on 40% of the draws would pass the six of them together with a probability below 5%. Where there is time it is tried on six
+draws, and the same holds for failures on a quarter.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.effort import THOROUGH, seeds
 
 from robustphase import distance
 from robustphase.baselines import METHODS, polyak_subgradient
 
-SEEDS = range(6)
+SEEDS = seeds(3, 6)
 #: Share of outliers that each method survives with 12 n samples.
 TOLERATED = {
     "median_truncated_wirtinger_flow": 0.1,
@@ -28,7 +30,7 @@ DEFENCELESS = [name for name in METHODS if name not in TOLERATED]
 def errors(noiseless, method, share, magnitude):
     found = []
     for seed in SEEDS:
-        samples = noiseless(60, 12, seed, outliers=share, magnitude=magnitude)
+        samples = noiseless(30, 12, seed, outliers=share, magnitude=magnitude)
         found.append(distance(method(samples.A, samples.y).signal, samples.truth, relative=True))
     return np.array(found)
 
@@ -52,7 +54,7 @@ def test_the_mean_breaks_truncated_wirtinger_flow_where_the_median_does_not(nois
 
 def test_polyak_steps_are_exact_under_outliers_if_told_the_optimal_loss(noiseless):
     for seed in SEEDS:
-        samples = noiseless(60, 12, seed, outliers=0.1)
+        samples = noiseless(30, 12, seed, outliers=0.1)
         optimal = np.abs((samples.A @ samples.truth) ** 2 - samples.y).mean()
         found = polyak_subgradient(samples.A, samples.y, optimal_loss=optimal, max_iter=2000)
         assert distance(found.signal, samples.truth, relative=True) < 1e-5
@@ -73,4 +75,4 @@ def test_leveraged_rows_break_every_l1_method_but_not_the_redescending_ones(nois
             broken[name] += distance(METHODS[name](A, y, **limit).signal, samples.truth, relative=True) > 0.5
         for name in ("cauchy_least_squares", "median_reshaped_wirtinger_flow"):
             assert distance(METHODS[name](A, y).signal, samples.truth, relative=True) < 1e-5
-    assert min(broken.values()) >= 5
+    assert min(broken.values()) >= (5 if THOROUGH else len(SEEDS))

@@ -197,7 +197,7 @@ def test_a_report_shows_the_samples_as_the_detector_lies(run, tmp_path, data):
     assert "200 readings" in run("report", "frames.npz", "--detector-shape", "10x20", "--out", "x.html", code=1).stderr
 
 
-def test_what_is_known_of_the_detector_reaches_the_estimator(run, tmp_path, data, world):
+def test_what_is_known_of_the_detector_reaches_the_estimator(run, tmp_path, data, world, monkeypatch):
     dark = np.linspace(0.0, 1.0, 450)
     np.save(tmp_path / "dark.npy", dark)
     limit = float(np.quantile(world.y, 0.95))
@@ -209,9 +209,20 @@ def test_what_is_known_of_the_detector_reaches_the_estimator(run, tmp_path, data
         ).fit(world.A, world.y)
     options = ("--noise-mean", "unknown", "--noise", "additive", "--background", "dark.npy", "--drift")
     code = 4 if model.model_check_.severe else 0 if model.converged_ else 3
-    for number, limits in enumerate((limit, "limits.csv")):
-        run("fit", data, *options, "--saturation", limits, "--out", f"{number}.npz", code=code)
-        assert_array_equal(load_result(tmp_path / f"{number}.npz").signal, model.signal_)
+    run("fit", data, *options, "--saturation", limit, "--out", "one.npz", code=code)
+    assert_array_equal(load_result(tmp_path / "one.npz").signal, model.signal_)
+    told = {}
+
+    def asked(model, *data, **kept):
+        told.update(model.get_params())
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(command.rp.RobustPhaseRetrieval, "fit", asked)
+        run("fit", data, *options, "--saturation", "limits.csv", "--out", "two.npz", code=130)
+    assert_array_equal(told["saturation"], np.full(450, limit))
+    assert_array_equal(told["background"], dark)
+    assert (told["noise_mean"], told["noise"], told["drift"]) == ("unknown", "additive", "auto")
     assert "positive number" in run("fit", data, "--saturation", -3, "--out", "x.npz", code=2).stderr
     np.save(tmp_path / "short.npy", dark[:9])
     assert "450" in run("fit", data, "--background", "short.npy", "--out", "x.npz", code=1).stderr

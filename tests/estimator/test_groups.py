@@ -40,7 +40,7 @@ def labelled():
 
 def test_a_fit_with_groups_is_as_good_as_one_that_is_told_the_good_groups():
     ratios, areas = [], []
-    for seed in range(6):
+    for seed in seeds(4, 6):
         A, y, labels, touched, x = rotated(seed)
         model = RobustPhaseRetrieval(0.2).fit(A, y, groups=labels)
         told = RobustPhaseRetrieval(0.0).fit(A[~touched], y[~touched])

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
-from tests.effort import seeds
+from tests.effort import THOROUGH, seeds
 
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.constants import varied
 from robustphase.descend.climb import CLIMB
 from robustphase.recover.engine import ENGINE
 
-N, M, P = 24, 1200, 5
+N, M, P = 16, 800, 5
 
 
 def gaussian(rng, complex_data):
@@ -38,6 +38,13 @@ def make(seed=0, *, complex_data=False, background=0.0, noise=0.2, p=P, wrong_ro
         bad = rng.choice(M, M // 20, replace=False)
         column[bad] = rng.permutation(column[bad]) * rng.uniform(0, 4, bad.size)
     return observed, Y, X
+
+
+@pytest.fixture(scope="module")
+def usual():
+    """A fit with its data."""
+    A, Y, _ = make()
+    return A, Y, RobustPhaseRetrieval(0.1).fit(A, Y)
 
 
 @pytest.mark.parametrize("complex_data", [False, True], ids=["real", "complex"])
@@ -134,9 +141,8 @@ def test_a_bad_response_is_one_signals_own_and_a_bad_row_is_everybodys():
     assert np.isnan(model.predict(A)[7]).all()
 
 
-def test_scaling_one_column_scales_one_signal():
-    A, Y, _ = make()
-    first = RobustPhaseRetrieval(0.1).fit(A, Y)
+def test_scaling_one_column_scales_one_signal(usual):
+    A, Y, first = usual
     scaled = RobustPhaseRetrieval(0.1).fit(A, Y * np.array([1.0, 1e-12, 1e12, 4.0, 1.0]))
     for k, factor in enumerate((1.0, 1e-6, 1e6, 2.0, 1.0)):
         assert distance(scaled.signal_[k], factor * first.signal_[k], relative=True) < 1e-5
@@ -160,7 +166,8 @@ def test_a_fooled_start_is_noticed_and_recovered_with_care():
 @pytest.mark.parametrize("complex_data", [False, True], ids=["real", "complex"])
 @pytest.mark.parametrize("noise_mean", ["zero", "unknown"])
 def test_a_column_of_equal_responses_has_no_signal_and_disturbs_no_other(complex_data, noise_mean):
-    for value in (0.0, 7.0):
+    # Both values with each field and with each mean of the noise; all crossings where there is time.
+    for value in (0.0, 7.0) if THOROUGH else (7.0 if complex_data == (noise_mean == "zero") else 0.0,):
         A, Y, X = make(complex_data=complex_data, background=2.0 if noise_mean == "unknown" else 0.0)
         Y[:, 2] = value
         with pytest.warns(ConvergenceWarning, match=r"1 of 5 columns of y \(the first is column 2\) hold no signal"):
@@ -180,10 +187,10 @@ def test_groups_of_signals_give_the_same_answers():
         assert distance(whole.signal_[k], grouped.signal_[k], relative=True) < 1e-6, f"column {k}"
 
 
-def test_the_order_of_the_signals_does_not_matter():
-    A, Y, _ = make()
+def test_the_order_of_the_signals_does_not_matter(usual):
+    A, Y, first = usual
     order = np.array([3, 0, 4, 1, 2])
-    first, second = RobustPhaseRetrieval(0.1).fit(A, Y), RobustPhaseRetrieval(0.1).fit(A, Y[:, order])
+    second = RobustPhaseRetrieval(0.1).fit(A, Y[:, order])
     for k in range(P):
         assert distance(second.signal_[k], first.signal_[order[k]], relative=True) < 1e-6
     assert_allclose(second.certificate_, first.certificate_[order], rtol=0.1)

@@ -127,8 +127,8 @@ def test_nothing_of_the_length_of_the_data_is_made_here(client):
 
     # What is imported and cached by a first fit is not counted.
     peak_of_a_fit(2_000)
-    few, many = peak_of_a_fit(10_000), peak_of_a_fit(60_000)
-    # One number for each of 250,000 samples more would be twice as much.
+    few, many = peak_of_a_fit(4_000), peak_of_a_fit(50_000)
+    # One number for each of 230,000 samples more would be nearly twice as much.
     assert many - few < 1e6
 
 

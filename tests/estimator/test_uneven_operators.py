@@ -50,7 +50,7 @@ def kept_frames(operator, keep):
 
 def test_misplaced_frames_are_found_and_cost_little():
     ratios = []
-    for seed in seeds(2, 3):
+    for seed in seeds(1, 3):
         picture, operator, readings, wrong = scan(seed)
         grouped = fitted(operator, readings, groups=operator.frames)
         told = fitted(kept_frames(operator, ~wrong), readings.reshape(len(wrong), -1)[~wrong].ravel())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.effort import seeds
+from tests.effort import THOROUGH, seeds
 
 import robustphase as rp
 from robustphase.experiments import Plan, PlanWarning, compare, plan
@@ -61,18 +61,18 @@ class TestPredictions:
         assert errors.max() > 0.6 * answer.error
 
     @pytest.mark.parametrize(
-        ("n", "s", "level", "half"), [(30, 0.5, 0.1, 0), (40, 0.3, 0.15, 1), (70, 0.5, 0.05, 1), (30, 0.1, 0.2, 0)]
+        ("n", "s", "level", "part"), [(30, 0.5, 0.1, 0), (40, 0.3, 0.15, 1), (70, 0.5, 0.05, 3), (30, 0.1, 0.2, 2)]
     )
-    def test_with_the_samples_asked_for_every_adversary_is_survived(self, n, s, level, half):
+    def test_with_the_samples_asked_for_every_adversary_is_survived(self, n, s, level, part):
         answer = plan(n, noise_std=s, contamination=level)
-        # Half of the adversaries in each world, every one of them in two.
-        attacks = list(rp.simulate.ADVERSARIES)[half::2]
+        # A quarter of the adversaries in each world; where there is time half of them, every one in two.
+        attacks = list(rp.simulate.ADVERSARIES)[part % 2 :: 2] if THOROUGH else list(rp.simulate.ADVERSARIES)[part::4]
         runs = compare(
             ["robustphase"], attacks, level, "student", n=n, m=answer.m, noise_std=s, seeds=[77], workers=1
         ).runs
         lost = [run.attack for run in runs if run.error > max(0.25, answer.error)]
-        # δ = 0.01 and twenty adversaries: two losses would have a probability of 2%.
-        assert len(lost) <= 1, lost
+        # δ = 0.01: one loss to five adversaries would have a probability of 5%, and two to twenty of 2%.
+        assert len(lost) <= THOROUGH, lost
 
     def test_a_target_is_reached(self):
         answer = plan(40, noise_std=0.3, contamination=0.05, target_error=0.05)

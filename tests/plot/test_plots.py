@@ -24,8 +24,8 @@ from robustphase.report import FitDiagnostics  # noqa: E402
 
 
 @contextmanager
-def new_axes():
-    axes = Figure(layout="constrained").subplots()
+def new_axes(layout=None):
+    axes = Figure(layout=layout).subplots()
     yield axes
     axes.figure.savefig("/dev/null", format="svg")  # what cannot be drawn fails here
 
@@ -104,7 +104,7 @@ CALLS = {
 
 def test_a_plot_draws_into_the_axes_it_is_given_and_returns_them(model, world, case):
     for name, call in CALLS.items():
-        with case(name), new_axes() as ax:
+        with case(name), new_axes("constrained") as ax:
             before = len(ax.figure.axes)
             assert call(model, ax, world.A, world.y) is ax
             assert ax.has_data()

@@ -58,7 +58,7 @@ def test_nothing_is_learned_where_next_to_nothing_is_doubted():
 @pytest.mark.filterwarnings("ignore::robustphase.recover.model.ModelWarning")
 def test_an_attack_on_gradients_loses_by_what_the_doubts_show():
     learned, without = [], []
-    for seed in range(3):
+    for seed in seeds(2, 3):
         world = make_counts(20, 1600, mean_count=1.0, contamination=0.1, attack="gradient_spread", seed=seed)
         model = RobustPhaseRetrieval(0.1, noise="poisson")
         learned.append(distance(model.fit(world.A, world.y).signal_, world.truth))
@@ -71,7 +71,7 @@ def test_an_attack_on_gradients_loses_by_what_the_doubts_show():
 def test_samples_chosen_by_their_grip_elsewhere_are_told_by_it(attack):
     """Both look at a signal far from the truth, at 0.3 of it or at its opposite, which the doubts alone do not show."""
     found = []
-    for seed in range(4):
+    for seed in seeds(3, 4):
         world = make_counts(20, 2500, mean_count=1.0, contamination=0.1, attack=attack, seed=seed)
         problem, readings, fit = judged_at_the_truth(world)
         odds = [doubted_grips(problem, fit, readings, 1, sharp=sharp)[:, 0] for sharp in (True, False)]

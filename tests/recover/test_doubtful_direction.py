@@ -70,7 +70,7 @@ def test_the_direction_of_a_pull_is_found_and_chance_has_none(field):
 @pytest.mark.filterwarnings("ignore::robustphase.recover.model.ModelWarning")
 def test_an_attack_on_gradients_loses_by_the_second_look():
     with_look, without = [], []
-    for seed in range(3):
+    for seed in seeds(2, 3):
         world = make_counts(30, 2500, mean_count=1.0, contamination=0.1, attack="gradient_push", seed=seed)
         # What the doubts show by themselves finds this attack too, and has tests of its own.
         with varied(GRIPS, rounds=0):

@@ -54,7 +54,7 @@ def test_influences_of_bounded_pulls_are_odd_and_return_to_nothing():
 @pytest.mark.parametrize("field", ["real", "complex"])
 def test_bounded_pulls_find_a_clean_signal_almost_as_accurately(field, held_back):
     seen = []
-    for seed in range(8):
+    for seed in seeds(5, 8):
         world = make_world(20, 2000, contamination=0.0, attack="none", noise="gaussian", field=field, seed=seed)
         problem = build_problem(
             MemoryRows(world.A), world.y[:, np.newaxis], np.ones((2000, 1)), np.full(1, 0.1), unknown_mean=False
@@ -89,7 +89,7 @@ def test_an_answer_that_strong_pulls_hold_away_turns_back():
 
 def test_bounded_pulls_are_not_asked_where_they_cost_too_much():
     # Noise with a sharp edge: the likelihood is far more accurate than any fit that does not know its law.
-    for seed in range(3):
+    for seed in seeds(2, 3):
         world = make_world(30, 3000, contamination=0.0, attack="none", noise="lognormal", noise_std=0.5, seed=seed)
         with varied(CONTRADICTION, once=1.001):
             model = RobustPhaseRetrieval(0.1).fit(world.A, world.y)

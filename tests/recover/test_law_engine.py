@@ -168,9 +168,9 @@ def test_a_known_background_is_taken_away_and_its_shot_noise_is_not():
 
 @pytest.mark.parametrize("mean", [1.0, 25.0])
 def test_standard_errors_cover_what_they_say(mean):
-    """95% intervals of 20 entries in 12 fits: 240 of them, whose share inside is known to 1.4%."""
+    """95% intervals of 20 entries in 10 fits: 200 of them, whose share inside is known to 1.5%."""
     inside = []
-    for seed in seeds(12, 24):
+    for seed in seeds(10, 24):
         A, y, x = counted(mean, m=1000, seed=100 + seed)
         model = RobustPhaseRetrieval(0.02, noise="poisson").fit(A, y)
         error = model.standard_errors(A, y)
@@ -196,7 +196,7 @@ def test_signals_in_groups_get_the_answers_of_all_together():
 def test_a_column_without_any_signal_changes_no_other():
     """It never settles; the shares and laws of bad counts of the others are found all the same."""
     rng = np.random.default_rng(5)
-    n, m, p = 8, 600, 10
+    n, m, p = 8, 600, 5
     A, X = rng.standard_normal((m, n)), 3 * rng.standard_normal((n, p))
     Y = rng.poisson((A @ X) ** 2 + 5.0).astype(float)
     Y[rng.random(Y.shape) < 0.05] *= 3
@@ -222,7 +222,7 @@ def test_additive_noise_may_be_saturated_too():
 def test_multiplicative_noise_that_is_skewed_neither_shifts_nor_drowns_the_signal():
     """Ten looks of speckle: the noise is as large as the signal asks, so small predictions are worth most."""
     gains = []
-    for seed in seeds(2, 3):
+    for seed in seeds(1, 3):
         rng = np.random.default_rng(seed)
         A, x = rng.standard_normal((1500, 20)), rng.standard_normal(20)
         energies = (A @ x) ** 2

@@ -16,7 +16,7 @@ def counted(p, *, mean=2.25, n=10, m=700, seed=3):
 
 def test_rows_of_many_light_and_clean_counts_are_good():
     """Their residuals are wider where their energies are larger, which is no fault of theirs."""
-    A, y, signals = counted(12)
+    A, y, signals = counted(8)
     model = RobustPhaseRetrieval(0.05).fit(A, y)
     assert model.noise_model_.kind == "poisson"
     assert np.mean(model.row_weights_ < 0.5) < 0.01
