@@ -158,7 +158,7 @@ _ALL = (
         _pictures("large_samples.svg"),
     ),
     Benchmark(
-        "constants", "What are the engine's empirical constants worth?", 3.5, ENGINE, _pages("constants"), cores=2
+        "constants", "What are the engine's empirical constants worth?", 2.5, ENGINE, _pages("constants"), cores=2
     ),
     Benchmark(
         "red_team",
