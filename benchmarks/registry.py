@@ -27,6 +27,7 @@ ENGINE: Rooms = (
     "!recover/certificate.py",
     "!recover/drift.py",
     "!recover/indistinguishable.py",
+    "!recover/influence.py",
     "!recover/model",
     # What an answer is heard again for.
     "recover/model/power.py",

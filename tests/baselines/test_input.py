@@ -28,11 +28,11 @@ def test_all_have_the_same_signature(case):
     for name, method in METHODS.items():
         parameters = inspect.signature(method).parameters
         with case(name):
-            assert list(parameters)[:6] == ["A", "y", "start", "max_iter", "tol", "random_state"]
-            assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in list(parameters.values())[2:])
-            assert all(parameter.default is not parameter.empty for parameter in list(parameters.values())[2:])
-            assert parameters["start"].default is None
-            assert parameters["random_state"].default is None
+            *named, options = parameters.values()
+            assert list(parameters)[:4] == ["A", "y", "max_iter", "tol"]
+            assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in named[2:])
+            assert all(parameter.default is not parameter.empty for parameter in named[2:])
+            assert (options.kind, options.annotation) == (options.VAR_KEYWORD, "Unpack[BaselineOptions]")
 
 
 def test_the_result_says_where_it_started_and_how_it_ended(samples, case):

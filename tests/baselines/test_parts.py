@@ -10,17 +10,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 
 from robustphase import distance
-from robustphase.baselines import starts
+from robustphase.baselines import starts, wirtinger_flow
 from robustphase.baselines.absolute_loss import linearise, solve_model
 from robustphase.baselines.m_estimates import Fit, robust_scale, take_turns
-from robustphase.baselines.problem import Options, build_problem, descend, length, phases, weighted_sum
+from robustphase.baselines.problem import build_problem, descend, length, phases, weighted_sum
 from robustphase.rows import MemoryRows
 
-DEFAULTS = Options(start=None, max_iter=10, tol=1e-6, random_state=None)
 
-
-def problem_of(samples):
-    return build_problem(samples.A, samples.y, DEFAULTS)
+def problem_of(A, y):
+    return build_problem(wirtinger_flow, A, y, max_iter=10, tol=1e-6)
 
 
 # --- Lanczos -----------------------------------------------------------------------------------------------------------
@@ -65,7 +63,7 @@ def test_every_start_is_near_the_signal_on_clean_samples(noiseless, start, field
     errors = []
     for seed in range(6):
         samples = noiseless(40, 40, seed, field=field)
-        problem = problem_of(samples)
+        problem = problem_of(samples.A, samples.y)
         errors.append(distance(np.sqrt(problem.unit) * start(problem), samples.truth, relative=True))
     assert max(errors) < 0.75
 
@@ -78,7 +76,7 @@ def test_the_robust_starts_do_not_see_how_large_outliers_are(noiseless, start):
         for size in (1e3, 1e9):
             y = samples.y.copy()
             y[:120] = size * np.linalg.norm(samples.truth) ** 2
-            problem = build_problem(samples.A, y, DEFAULTS)
+            problem = problem_of(samples.A, y)
             found.append(np.sqrt(problem.unit) * start(problem))
         assert distance(*found, relative=True) < 1e-3
         assert distance(found[0], samples.truth, relative=True) < 0.75
@@ -90,14 +88,14 @@ def test_the_others_follow_them(noiseless, start):
         samples = noiseless(40, 30, seed)
         y = samples.y.copy()
         y[:120] = 1e3 * np.linalg.norm(samples.truth) ** 2
-        problem = build_problem(samples.A, y, DEFAULTS)
+        problem = problem_of(samples.A, y)
         assert distance(np.sqrt(problem.unit) * start(problem), samples.truth, relative=True) > 3
 
 
 def test_the_truncated_start_allows_for_the_length_of_the_rows(noiseless):
     for seed in range(4):
         samples = noiseless(40, 40, seed)
-        problem = build_problem(3 * samples.A, 9 * samples.y, DEFAULTS)
+        problem = problem_of(3 * samples.A, 9 * samples.y)
         assert distance(np.sqrt(problem.unit) * starts.truncated_start(problem), samples.truth, relative=True) < 0.5
 
 
@@ -152,7 +150,7 @@ def test_the_loop_ends_as_the_proposals_do(case, noiseless):
         (lambda x, t: np.full_like(x, np.nan), 0, False),
     ]:
         with case(propose, n_iter, converged):
-            problem = problem_of(noiseless(4, 10, 0))
+            problem = problem_of(*noiseless(4, 10, 0)[:2])
             start = np.ones(4)
             found = descend(problem, start, propose, max_iter=50, tol=1e-9)
             assert (found.n_iter, found.converged) == (n_iter, converged)
@@ -165,7 +163,7 @@ def test_the_loop_ends_as_the_proposals_do(case, noiseless):
 @pytest.mark.parametrize("curvature", [0.05, 3.0])
 def test_the_inner_problem_is_solved_to_the_gap_it_reports(noisy, curvature):
     samples = noisy(8, 80, 2)
-    problem = problem_of(samples)
+    problem = problem_of(samples.A, samples.y)
     x = samples.truth / np.sqrt(problem.unit) + 0.02
     model = linearise(problem, x)
     s = samples.A @ x
@@ -187,7 +185,7 @@ def test_the_inner_problem_is_solved_to_the_gap_it_reports(noisy, curvature):
 
 def test_with_vanishing_curvature_the_model_is_a_linear_programme(noisy):
     samples = noisy(5, 60, 3)
-    problem = problem_of(samples)
+    problem = problem_of(samples.A, samples.y)
     model = linearise(problem, samples.truth / np.sqrt(problem.unit))
     s = model.projections
     c, B = model.residuals, 2 * s[:, np.newaxis] * samples.A

@@ -12,6 +12,7 @@ from tests.effort import seeds
 
 from robustphase import distance
 from robustphase.baselines import METHODS
+from robustphase.population import PairedSignal
 from robustphase.simulate import make_counts
 
 SEEDS = seeds(5, 8)
@@ -51,6 +52,15 @@ def test_exact_complex_samples_give_the_exact_signal(noiseless, name):
         found = METHODS[name](samples.A, samples.y, **FINER.get(name, {}))
         assert found.converged
         assert distance(found.signal, samples.truth, relative=True) < 1e-5
+
+
+def test_a_complex_signal_behind_real_rows_is_found_where_asked_for(noiseless, case):
+    samples = noiseless(6, 50, 0)
+    truth = (samples.truth + 1j * np.roll(samples.truth, 1)).view(PairedSignal)
+    for name in COMPLEX:
+        with case(name):
+            found = METHODS[name](samples.A, np.abs(samples.A @ truth) ** 2, field="complex").signal
+            assert distance(found, truth, relative=True) < 1e-3
 
 
 def test_single_precision_is_enough_for_its_own_digits(noiseless, case):

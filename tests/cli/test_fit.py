@@ -69,6 +69,13 @@ def test_the_result_is_that_of_the_python_interface(run, tmp_path, data, world, 
     assert result.passes == model.history_[-1].passes
 
 
+def test_a_certificate_is_said_to_hold_for_the_contamination_that_it_allows_for(run, data, world):
+    assert fitted(world, contamination="auto").contamination_ < 0.2
+    for told, allowed in (("auto", "20.0%"), (0.15, "15.0%")):
+        said = run("fit", data, "--contamination", told, "--overwrite").output
+        assert f"if no more than {allowed} of the samples are bad" in " ".join(said.split()), told
+
+
 def test_the_choices_are_those_of_the_library():
     assert set(options.STARTS) == set(LIBRARY_STARTS)
     assert set(options.MEAN_ESTIMATORS) == set(LIBRARY_MEANS)

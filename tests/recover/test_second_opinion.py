@@ -16,7 +16,7 @@ from robustphase.initialise.block_davidson import candidate_directions
 from robustphase.problem import build_problem
 from robustphase.recover import contradiction, engine, second_opinion
 from robustphase.recover.contradiction import CONTRADICTION, asked_of, far, near
-from robustphase.recover.election import ELECTION, Rules, elected, surplus_of_votes
+from robustphase.recover.election import _GOLDEN, ELECTION, Rules, _falling_law, elected, surplus_of_votes
 from robustphase.recover.held_noise import half_scales, shortest_half
 from robustphase.recover.law import under_law
 from robustphase.recover.second_opinion import OPINION, crowded
@@ -407,3 +407,27 @@ def test_an_over_exposed_detector_does_not_win_the_vote():
         world = make_world(100, 5000, contamination=0.2, attack="saturated", noise="student", seed=seed)
         model = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
         assert distance(model.signal_, world.truth, relative=True) < 0.15, f"seed {seed}"
+
+
+def test_votes_are_those_of_densities_looked_up_one_by_one():
+    rng = np.random.default_rng(0)
+    noise = rng.standard_t(3, (800, 1)) + rng.choice((0.1, 1.0), 4) * rng.standard_exponential((800, 4))
+    noise = centred(noise)
+    ordered, partners = np.sort(noise, axis=0), (800 * (np.arange(800) * _GOLDEN % 1.0)).astype(int)
+
+    def votes(own, other):
+        return (np.mean(own > other) + np.mean(own >= other)) / 2
+
+    expected = np.zeros((4, 4))
+    for own in range(4):
+        law = _falling_law(ordered[:, own])
+
+        def at(values, law=law):
+            return np.interp(values, law.places, law.logarithms, left=-np.inf, right=-np.inf)
+
+        for other in set(range(4)) - {own}:
+            apart, beside = np.sort(noise[:, other] - noise[:, own]), ordered[partners, own]
+            usual = votes(at(beside), at(beside + apart))
+            expected[own, other] = votes(at(noise[:, own]), at(noise[:, other])) - usual
+    # Roundings may decide single votes.
+    assert_allclose(surplus_of_votes(noise), expected, atol=1.5 / 800)

@@ -144,6 +144,10 @@ def test_the_verdict_says_what_matters_in_one_sentence(diagnostics, plain):
 def test_the_guarantee_is_the_certificate(plain):
     assert percent(plain.certificate) in guarantee(plain)
     assert "cannot vouch" in guarantee(replace(plain, certificate=np.inf))
+    # Without a statement a fifth was allowed for, whatever was found.
+    assert plain.contamination_used < plain.certified_level == 0.2
+    assert percent(0.2) in guarantee(plain)
+    assert replace(plain, contamination_told=0.1, contamination_used=0.1).certified_level == 0.1
 
 
 @pytest.mark.usefixtures("sketched")

@@ -10,9 +10,10 @@ try them:
 * the likelihood of counts (:func:`poisson_wirtinger_flow`, and :func:`truncated_wirtinger_flow` again);
 * neither, but fewer samples: amplitudes (:func:`truncated_amplitude_flow`, :func:`reweighted_amplitude_flow`).
 
-All of them are ``method(A, y, *, start=None, max_iter=..., tol=..., random_state=None) -> BaselineResult``, some with further
-keywords. They keep the constants of their papers, which are named above each of them. ``starts`` holds the spectral
-starts, ``problem`` the checks, the units, and the loop that most share. :data:`METHODS` maps names to functions.
+All of them are ``method(A, y, *, max_iter=..., tol=..., start=None, random_state=None, nonfinite="raise", field="auto") ->
+BaselineResult``, some with further keywords. They keep the constants of their papers, which are named above each of them.
+``starts`` holds the spectral starts, ``problem`` the checks, the units, and the loop that most share. :data:`METHODS` maps
+names to functions.
 """
 
 from collections.abc import Callable

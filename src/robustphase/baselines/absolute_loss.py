@@ -29,14 +29,14 @@ small fraction of the decrease that it promises.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
 from robustphase.baselines.problem import (
     RUNAWAY,
+    BaselineOptions,
     BaselineResult,
-    Options,
     Problem,
     build_problem,
     descend,
@@ -61,13 +61,10 @@ def polyak_subgradient(
     A: Any,
     y: Any,
     *,
-    start: Any = None,
     max_iter: int = 500,
     tol: float = 1e-8,
-    random_state: Any = None,
     optimal_loss: float = 0.0,
-    nonfinite: str = "raise",
-    field: str = "auto",
+    **options: Unpack[BaselineOptions],
 ) -> BaselineResult:
     """Minimise ``1/m Σ | |aᴴx|² − y |`` by subgradient steps of Polyak's length.
 
@@ -88,7 +85,7 @@ def polyak_subgradient(
     """
     if isinstance(optimal_loss, bool) or not np.isreal(optimal_loss) or not 0 <= optimal_loss < np.inf:
         raise ValueError(f"optimal_loss must be a number that is zero or positive, got {optimal_loss!r}.")
-    problem = build_problem(A, y, Options(start, max_iter, tol, random_state, nonfinite, field))
+    problem = build_problem(polyak_subgradient, A, y, max_iter=max_iter, tol=tol, **options)
     first = least_correlation_start(problem) if problem.start is None else problem.start
     goal, best_loss, best = optimal_loss / problem.unit, np.inf, first
 
@@ -115,14 +112,11 @@ def geometric_subgradient(
     A: Any,
     y: Any,
     *,
-    start: Any = None,
     max_iter: int = 1000,
     tol: float = 1e-7,
-    random_state: Any = None,
     first_step: float = FIRST_STEP,
     decay: float = DECAY,
-    nonfinite: str = "raise",
-    field: str = "auto",
+    **options: Unpack[BaselineOptions],
 ) -> BaselineResult:
     """Minimise ``1/m Σ | |aᴴx|² − y |`` by subgradient steps of geometrically decaying length.
 
@@ -150,7 +144,7 @@ def geometric_subgradient(
         raise ValueError(f"first_step must be a positive number, got {first_step!r}.")
     if not 0 < decay < 1:
         raise ValueError(f"decay must lie strictly between 0 and 1, got {decay!r}.")
-    problem = build_problem(A, y, Options(start, max_iter, tol, random_state, nonfinite, field))
+    problem = build_problem(geometric_subgradient, A, y, max_iter=max_iter, tol=tol, **options)
     first = least_correlation_start(problem) if problem.start is None else problem.start
     longest = first_step * length(first)
 
@@ -177,16 +171,7 @@ FIRST_CURVATURE, EASED, RAISED = 0.1, 2.0, 4.0
 
 
 def prox_linear(
-    A: Any,
-    y: Any,
-    *,
-    start: Any = None,
-    max_iter: int = 50,
-    tol: float = 1e-7,
-    random_state: Any = None,
-    max_inner: int = 200,
-    nonfinite: str = "raise",
-    field: str = "auto",
+    A: Any, y: Any, *, max_iter: int = 50, tol: float = 1e-7, max_inner: int = 200, **options: Unpack[BaselineOptions]
 ) -> BaselineResult:
     """Minimise ``1/m Σ | (aᵀx)² − y |`` by a sequence of convex models.
 
@@ -213,7 +198,7 @@ def prox_linear(
     """
     if isinstance(max_inner, bool) or not isinstance(max_inner, (int, np.integer)) or max_inner < 1:
         raise ValueError(f"max_inner must be a positive whole number, got {max_inner!r}.")
-    problem = build_problem(A, y, Options(start, max_iter, tol, random_state, nonfinite, field))
+    problem = build_problem(prox_linear, A, y, max_iter=max_iter, tol=tol, **options)
     refuse_complex(problem, "prox_linear")
     first = least_correlation_start(problem) if problem.start is None else problem.start
     if not np.any(first):

@@ -40,11 +40,19 @@ There negative responses cannot be represented and count as zero, which costs ac
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from robustphase.baselines.problem import BaselineResult, Options, build_problem, descend, length, phases, weighted_sum
+from robustphase.baselines.problem import (
+    BaselineOptions,
+    BaselineResult,
+    build_problem,
+    descend,
+    length,
+    phases,
+    weighted_sum,
+)
 from robustphase.baselines.starts import (
     maximal_correlation_start,
     median_truncated_start,
@@ -64,16 +72,7 @@ LONGEST = 0.5
 
 
 def wirtinger_flow(
-    A: Any,
-    y: Any,
-    *,
-    start: Any = None,
-    max_iter: int = 500,
-    tol: float = 1e-6,
-    random_state: Any = None,
-    warm_up: float = 0.0,
-    nonfinite: str = "raise",
-    field: str = "auto",
+    A: Any, y: Any, *, max_iter: int = 500, tol: float = 1e-6, warm_up: float = 0.0, **options: Unpack[BaselineOptions]
 ) -> BaselineResult:
     """Least squares ``min Σ (|aᴴx|² − y)²`` by gradient descent.
 
@@ -83,16 +82,19 @@ def wirtinger_flow(
         Covariates; complex rows are the ``aᴴ``.
     y : array-like of shape (m,)
         Responses.
-    start : ndarray of shape (n,), optional
-        Starting point. Default: the plain spectral start.
     max_iter : int, default=500
         Most gradient steps.
     tol : float, default=1e-6
         Stop when a step moves the signal by less than this fraction of its norm.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the first guess of the start; None is as good as 0.
     warm_up : float, default=0.0
         Time constant of the growing step, 330 in the paper; 0 for none.
+
+    Other Parameters
+    ----------------
+    start : ndarray of shape (n,), optional
+        Starting point. Default: the plain spectral start.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the first guess of the start; None is as good as 0.
     nonfinite : {"raise", "drop"}, default="raise"
         Samples with NaN or infinities: raise an error, or leave them out, as overflowing ones always are.
     field : {"auto", "real", "complex"}, default="auto"
@@ -104,7 +106,7 @@ def wirtinger_flow(
     """
     if not 0 <= warm_up < np.inf:
         raise ValueError(f"warm_up must be a number that is zero or positive, got {warm_up!r}.")
-    problem = build_problem(A, y, Options(start, max_iter, tol, random_state, nonfinite, field))
+    problem = build_problem(wirtinger_flow, A, y, max_iter=max_iter, tol=tol, **options)
     first = plain_start(problem) if problem.start is None else problem.start
     step = STEP / max(length(first) ** 2, np.finfo(np.float64).tiny)
 
@@ -126,18 +128,16 @@ def poisson_wirtinger_flow(
     A: Any,
     y: Any,
     *,
-    start: Any = None,
     max_iter: int = 500,
     tol: float = 1e-6,
-    random_state: Any = None,
     background: float = 0.0,
-    nonfinite: str = "raise",
+    **options: Unpack[BaselineOptions],
 ) -> BaselineResult:
     """Gradient steps on the Poisson loss ``Σ |aᴴx|² + b − y log(|aᴴx|² + b)``, of the length that Fisher's information asks for.
 
     Parameters
     ----------
-    A, start, max_iter, tol, random_state, nonfinite
+    A, start, max_iter, tol, random_state, nonfinite, field
         As in :func:`~robustphase.baselines.wirtinger_flow`.
     y : array-like of shape (m,)
         Counts; negative ones count as zero.
@@ -150,7 +150,7 @@ def poisson_wirtinger_flow(
     """
     if not 0 <= background < np.inf:
         raise ValueError(f"background must be a number that is zero or positive, got {background!r}.")
-    problem = build_problem(A, y, Options(start, max_iter, tol, random_state, nonfinite))
+    problem = build_problem(poisson_wirtinger_flow, A, y, max_iter=max_iter, tol=tol, **options)
     first = plain_start(problem) if problem.start is None else problem.start
     counts = np.maximum(problem.responses, 0.0)
     b = background / problem.unit
@@ -175,15 +175,7 @@ TRUNCATED_STEP = 0.2
 
 
 def truncated_wirtinger_flow(
-    A: Any,
-    y: Any,
-    *,
-    start: Any = None,
-    max_iter: int = 500,
-    tol: float = 1e-8,
-    random_state: Any = None,
-    nonfinite: str = "raise",
-    field: str = "auto",
+    A: Any, y: Any, *, max_iter: int = 500, tol: float = 1e-8, **options: Unpack[BaselineOptions]
 ) -> BaselineResult:
     """Truncated gradient steps on the Poisson loss ``Σ |aᴴx|² − y log |aᴴx|²``.
 
@@ -198,7 +190,7 @@ def truncated_wirtinger_flow(
     -------
     BaselineResult
     """
-    problem = build_problem(A, y, Options(start, max_iter, tol, random_state, nonfinite, field))
+    problem = build_problem(truncated_wirtinger_flow, A, y, max_iter=max_iter, tol=tol, **options)
     first = truncated_start(problem) if problem.start is None else problem.start
     # √n/‖a‖ of the paper: predictions are judged as if all rows had the same norm.
     norms = row_norms(problem.source)
@@ -233,15 +225,7 @@ MOST_MEDIANS = 12.0
 
 
 def median_truncated_wirtinger_flow(
-    A: Any,
-    y: Any,
-    *,
-    start: Any = None,
-    max_iter: int = 500,
-    tol: float = 1e-8,
-    random_state: Any = None,
-    nonfinite: str = "raise",
-    field: str = "auto",
+    A: Any, y: Any, *, max_iter: int = 500, tol: float = 1e-8, **options: Unpack[BaselineOptions]
 ) -> BaselineResult:
     """Truncated gradient steps on the Poisson loss, with medians as the measure of residuals.
 
@@ -256,7 +240,7 @@ def median_truncated_wirtinger_flow(
     -------
     BaselineResult
     """
-    problem = build_problem(A, y, Options(start, max_iter, tol, random_state, nonfinite, field))
+    problem = build_problem(median_truncated_wirtinger_flow, A, y, max_iter=max_iter, tol=tol, **options)
     first = median_truncated_start(problem) if problem.start is None else problem.start
 
     def propose(x: Array, t: int) -> Array | None:
@@ -280,15 +264,7 @@ REAL_STEP, COMPLEX_STEP = 0.6, 1.0
 
 
 def truncated_amplitude_flow(
-    A: Any,
-    y: Any,
-    *,
-    start: Any = None,
-    max_iter: int = 500,
-    tol: float = 1e-8,
-    random_state: Any = None,
-    nonfinite: str = "raise",
-    field: str = "auto",
+    A: Any, y: Any, *, max_iter: int = 500, tol: float = 1e-8, **options: Unpack[BaselineOptions]
 ) -> BaselineResult:
     """Truncated generalised gradient steps on the amplitude loss ``Σ (|aᴴx| − √y)²``.
 
@@ -305,7 +281,7 @@ def truncated_amplitude_flow(
     -------
     BaselineResult
     """
-    problem = build_problem(A, y, Options(start, max_iter, tol, random_state, nonfinite, field))
+    problem = build_problem(truncated_amplitude_flow, A, y, max_iter=max_iter, tol=tol, **options)
     first = maximal_correlation_start(problem) if problem.start is None else problem.start
     amplitudes, step = problem.amplitudes, COMPLEX_STEP if problem.is_complex else REAL_STEP
 
@@ -326,15 +302,7 @@ REAL_WEIGHTED_STEP, COMPLEX_WEIGHTED_STEP = 2.0, 6.0
 
 
 def reweighted_amplitude_flow(
-    A: Any,
-    y: Any,
-    *,
-    start: Any = None,
-    max_iter: int = 500,
-    tol: float = 1e-8,
-    random_state: Any = None,
-    nonfinite: str = "raise",
-    field: str = "auto",
+    A: Any, y: Any, *, max_iter: int = 500, tol: float = 1e-8, **options: Unpack[BaselineOptions]
 ) -> BaselineResult:
     """Reweighted generalised gradient steps on the amplitude loss ``Σ (|aᴴx| − √y)²``.
 
@@ -351,7 +319,7 @@ def reweighted_amplitude_flow(
     -------
     BaselineResult
     """
-    problem = build_problem(A, y, Options(start, max_iter, tol, random_state, nonfinite, field))
+    problem = build_problem(reweighted_amplitude_flow, A, y, max_iter=max_iter, tol=tol, **options)
     first = weighted_maximal_correlation_start(problem) if problem.start is None else problem.start
     amplitudes = problem.amplitudes
     weighting = COMPLEX_WEIGHTING if problem.is_complex else REAL_WEIGHTING
@@ -377,13 +345,10 @@ def median_reshaped_wirtinger_flow(
     A: Any,
     y: Any,
     *,
-    start: Any = None,
     max_iter: int = 500,
     tol: float = 1e-8,
-    random_state: Any = None,
     most_residual: float = MOST_AMPLITUDE_RESIDUAL,
-    nonfinite: str = "raise",
-    field: str = "auto",
+    **options: Unpack[BaselineOptions],
 ) -> BaselineResult:
     """Truncated gradient steps on the amplitude loss ``Σ (|aᴴx| − √y)²``.
 
@@ -402,7 +367,7 @@ def median_reshaped_wirtinger_flow(
     """
     if not 1 <= most_residual < np.inf:
         raise ValueError(f"most_residual must be a number of at least 1, got {most_residual!r}.")
-    problem = build_problem(A, y, Options(start, max_iter, tol, random_state, nonfinite, field))
+    problem = build_problem(median_reshaped_wirtinger_flow, A, y, max_iter=max_iter, tol=tol, **options)
     first = median_truncated_start(problem) if problem.start is None else problem.start
     amplitudes = problem.amplitudes
 

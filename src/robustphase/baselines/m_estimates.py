@@ -16,12 +16,19 @@ all influence; with noise it ends at the noise's own scale.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from scipy.optimize import least_squares, minimize
 
-from robustphase.baselines.problem import BaselineResult, Options, Problem, build_problem, refuse_complex, weighted_sum
+from robustphase.baselines.problem import (
+    BaselineOptions,
+    BaselineResult,
+    Problem,
+    build_problem,
+    refuse_complex,
+    weighted_sum,
+)
 from robustphase.baselines.starts import least_correlation_start, median_truncated_start
 from robustphase.rows import Parts, project
 from robustphase.rows.passes import abs2
@@ -71,13 +78,10 @@ def smoothed_l1(
     A: Any,
     y: Any,
     *,
-    start: Any = None,
     max_iter: int = 500,
     tol: float = 1e-6,
-    random_state: Any = None,
     delta: float | None = None,
-    nonfinite: str = "raise",
-    field: str = "auto",
+    **options: Unpack[BaselineOptions],
 ) -> BaselineResult:
     """Minimise the pseudo-Huber loss of the residuals ``|aᴴx|² − y`` by L-BFGS.
 
@@ -101,7 +105,7 @@ def smoothed_l1(
     """
     if delta is not None and not 0 < delta < np.inf:
         raise ValueError(f"delta must be a positive number or None, got {delta!r}.")
-    problem = build_problem(A, y, Options(start, max_iter, tol, random_state, nonfinite, field))
+    problem = build_problem(smoothed_l1, A, y, max_iter=max_iter, tol=tol, **options)
     first = least_correlation_start(problem) if problem.start is None else problem.start
     if not np.any(first) or max_iter == 0:
         return problem.result(first, first, 0, False)
@@ -152,13 +156,10 @@ def cauchy_least_squares(
     A: Any,
     y: Any,
     *,
-    start: Any = None,
     max_iter: int = 200,
     tol: float = 1e-8,
-    random_state: Any = None,
     f_scale: float | None = None,
-    nonfinite: str = "raise",
-    field: str = "auto",
+    **options: Unpack[BaselineOptions],
 ) -> BaselineResult:
     """Minimise ``Σ log(1 + (r/c)²)`` of the residuals ``(aᵀx)² − y`` by SciPy's trust-region method.
 
@@ -185,7 +186,7 @@ def cauchy_least_squares(
     """
     if f_scale is not None and not 0 < f_scale < np.inf:
         raise ValueError(f"f_scale must be a positive number or None, got {f_scale!r}.")
-    problem = build_problem(A, y, Options(start, max_iter, tol, random_state, nonfinite, field))
+    problem = build_problem(cauchy_least_squares, A, y, max_iter=max_iter, tol=tol, **options)
     refuse_complex(problem, "cauchy_least_squares")
     first = median_truncated_start(problem) if problem.start is None else problem.start
     if not np.any(first) or max_iter == 0:

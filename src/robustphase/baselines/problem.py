@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
+from robustphase.options import with_defaults
 from robustphase.population import PairedSignal
 from robustphase.rows import MemoryRows, Parts, RowSource, adjoint
 from robustphase.rows.source import Array
@@ -73,29 +74,39 @@ class Problem(NamedTuple):
         return BaselineResult(*signals, n_iter, converged)
 
 
-class Options(NamedTuple):
-    """What every baseline may be told beside the samples; described by each of them."""
+class BaselineOptions(TypedDict, total=False):
+    """What every baseline may be told alike; described by :func:`~robustphase.baselines.wirtinger_flow`."""
 
     start: Any
-    max_iter: Any
-    tol: Any
     random_state: Any
-    nonfinite: Any = "raise"
-    field: Any = "auto"
+    nonfinite: str
+    field: str
 
 
-def build_problem(A: Any, y: Any, options: Options) -> Problem:
+DEFAULTS = BaselineOptions(start=None, random_state=None, nonfinite="raise", field="auto")
+
+
+def build_problem(
+    method: Callable[..., BaselineResult],
+    A: Any,
+    y: Any,
+    *,
+    max_iter: int,
+    tol: float,
+    **options: Unpack[BaselineOptions],
+) -> Problem:
     """Check everything a baseline is given."""
-    start, max_iter, tol, random_state, nonfinite, field = options
+    given = with_defaults(DEFAULTS, options, method)
     if isinstance(max_iter, bool) or not isinstance(max_iter, (int, np.integer)) or max_iter < 0:
         raise ValueError(f"max_iter must be a whole number that is zero or positive, got {max_iter!r}.")
     if isinstance(tol, bool) or not isinstance(tol, (int, float, np.integer, np.floating)) or not 0 <= tol < np.inf:
         raise ValueError(f"tol must be a number that is zero or positive, such as 1e-6, got {tol!r}.")
-    samples = check_samples(A, y, nonfinite=nonfinite, field=field)
+    samples = check_samples(A, y, nonfinite=given["nonfinite"], field=given["field"])
     source, responses = usable(samples)
     unit = float(np.abs(responses).max()) or 1.0
+    start = given["start"]
     first = None if start is None else check_start(start, source, samples.paired) / np.sqrt(unit)
-    return Problem(source, responses / unit, unit, first, as_seed(random_state), samples.paired)
+    return Problem(source, responses / unit, unit, first, as_seed(given["random_state"]), samples.paired)
 
 
 def refuse_complex(problem: Problem, method: str) -> None:

@@ -21,6 +21,7 @@ from robustphase.cli.fit_request import FitRequest
 from robustphase.cli.outputs import note_written
 from robustphase.cli.terminal import screen, shown
 from robustphase.estimator import CurvedNoise
+from robustphase.estimator.certifying import certified_levels
 from robustphase.files import StoredSamples
 from robustphase.formatting import number
 from robustphase.report import FitDiagnostics, ManyDiagnostics, save_result, write_report
@@ -201,7 +202,8 @@ def _certificate(model: rp.RobustPhaseRetrieval) -> str:
     """What the certificate says, and under which condition."""
     if not model.certificate_ < 1:
         return "none: with so few samples, robust gradients alone cannot vouch for the answer"
+    level = float(certified_levels(model.contamination, model.contamination_))
     return (
         f"the error is at most {model.certificate_:.1%} of the signal, "
-        f"if no more than {model.contamination_:.1%} of the samples are bad"
+        f"if no more than {level:.1%} of the samples are bad"
     )

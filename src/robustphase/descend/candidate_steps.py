@@ -15,6 +15,7 @@ from robustphase.constants import numeric
 from robustphase.descend.acceleration import Aitken
 from robustphase.descend.newton import Moments, initial_damping, joint_sums, newton_step, shortened
 from robustphase.likelihood import compare, residual_scales
+from robustphase.likelihood.noise_model import column_sums
 from robustphase.problem import Candidates, Problem, real_unknowns
 from robustphase.rows import project
 from robustphase.rows.passes import abs2, adjoint_block, in_single_precision, in_slices, multiply_block
@@ -47,9 +48,10 @@ class Advance(NamedTuple):
         return Advance(self.candidates.only(columns), self.aitken.only(columns), self.gains[columns])
 
 
-def at_rest(problem: Problem, candidates: Candidates) -> Advance:
-    """Candidates that have not moved yet."""
-    damping = initial_damping(problem.source.shape[0], real_unknowns(candidates.signals))
+def at_rest(problem: Problem, candidates: Candidates, samples: int | None = None) -> Advance:
+    """Candidates that have not moved yet, whose first steps are as long as so many samples allow; by default those there are."""
+    m = problem.source.shape[0] if samples is None else samples
+    damping = initial_damping(m, real_unknowns(candidates.signals))
     return Advance(candidates, Aitken(damping), np.zeros(candidates.scores.size))
 
 
@@ -104,15 +106,15 @@ def comparison_pass(problem: Problem, signals: Array, backgrounds: Array, scales
         residuals -= b
         weights, ratio = compare(residuals, density, scales, levels)
         weights *= w
-        score = (w * np.log(ratio, out=ratio)).sum(axis=0, dtype=np.float64)
+        score = column_sums(w * np.log(ratio, out=ratio))
         pulling = weights * residuals
-        mass, residual_sum = weights.sum(axis=0, dtype=np.float64), pulling.sum(axis=0, dtype=np.float64)
+        mass, residual_sum = column_sums(weights), column_sums(pulling)
         joint = joint_sums(weights, projections, energy, paired=paired)
         weights *= energy
-        second = weights.sum(axis=0, dtype=np.float64)
+        second = column_sums(weights)
         weights *= energy
         gradient = adjoint_block(rows, pulling * projections)
-        fourth = weights.sum(axis=0, dtype=np.float64)
+        fourth = column_sums(weights)
         return Parts(sums=(gradient, mass, residual_sum, second, fourth, joint, score), rows=(residuals,))
 
     responses = np.clip(problem.responses, -STEPS.largest, STEPS.largest)

@@ -31,7 +31,7 @@ import numpy as np
 from robustphase.constants import TINY, budget, derived
 from robustphase.descend.newton import NEWTON, Moments, joint_sums
 from robustphase.likelihood import NoiseModel
-from robustphase.likelihood.noise_model import NOISE, Statistics, expected, prepared, statistics_of
+from robustphase.likelihood.noise_model import NOISE, Statistics, column_sums, expected, prepared, statistics_of
 from robustphase.problem import Problem, real_unknowns, select_columns
 from robustphase.rows.passes import abs2, adjoint_block, in_slices, project_block
 from robustphase.rows.source import Array, InBulk, Kernel, Parts
@@ -98,18 +98,18 @@ def likelihood_pass(problem: Problem, state: State) -> Evaluation:
         _, weights, spread_weights, expectations = expected(residuals, rates * energy, density, w, law)
         weights = np.multiply(weights, w, dtype=np.float64)
         moments = np.empty((4, k))
-        moments[0] = weights.sum(axis=0)
+        moments[0] = column_sums(weights)
         joint = joint_sums(weights, projections, energy, paired=paired)
         residuals *= weights
-        moments[1] = residuals.sum(axis=0)
+        moments[1] = column_sums(residuals)
         # The variances of the predictions depend on the signal too.
         spread_weights *= w
         residuals -= spread_weights * (rates / 2)
         coefficients = residuals * projections
         weights *= energy
-        moments[2] = weights.sum(axis=0)
+        moments[2] = column_sums(weights)
         weights *= energy
-        moments[3] = weights.sum(axis=0)
+        moments[3] = column_sums(weights)
         return Parts(sums=(adjoint_block(block, coefficients), moments, joint, expectations), rows=(projections,))
 
     per_row = (

@@ -25,6 +25,14 @@ from robustphase.rows.source import Array
 from robustphase.validation import Samples
 
 
+def certified_levels(told: float | str, found: Array | float) -> Array:
+    """The contamination that certificates allow for, where this was told and that is the level used or found.
+
+    Unless a level was told, the engine has allowed for the assumed one at least.
+    """
+    return np.asarray(np.maximum(found, PROBLEM.auto_level) if isinstance(told, str) else found)
+
+
 def certified(
     samples: Samples,
     signals: Array,
@@ -45,16 +53,11 @@ def certified(
     m = samples.source.shape[0]
     hidden = unread(samples, settings)
     weights = np.where(as_columns(hidden), 0.0, weights) if hidden.any() else weights
-    assumed = assumed_levels(levels, settings)
+    assumed = certified_levels(settings.contamination, levels)
     confident = np.array([float(confident_level(float(level), settings.delta, m)) for level in assumed])
     unknown = settings.unknown_mean or backgrounds is not None
     answers = Answers(samples.source, responses, weights, signals, means, confident, unknown)
     return certify(answers, bounded, mean_estimator=settings.mean_estimator, random_state=settings.seed), means
-
-
-def assumed_levels(levels: Array, settings: Settings) -> Array:
-    """The contamination that was told; unless one was, the engine has allowed for this much at least."""
-    return np.asarray(np.maximum(levels, PROBLEM.auto_level)) if isinstance(settings.contamination, str) else levels
 
 
 def noise_means(samples: Samples, signals: Array, weights: Array) -> Array:
@@ -75,7 +78,7 @@ def with_certificates(samples: Samples, found: Recovery, settings: Settings, clo
     level, p = settings.contamination, found.contaminations.size
     levels = found.contaminations if isinstance(level, str) else np.full(p, level)
     curved = isinstance(found.noise, CurvedNoise)
-    assumed = assumed_levels(levels, settings)
+    assumed = certified_levels(settings.contamination, levels)
     # Samples that a likelihood fit takes for bad are counted as found. What robust means and least trimmed squares leave out
     # they do not take for bad.
     shares = lost_and_hidden(assumed, found.weights) if settings.polish else Shares(assumed, assumed)

@@ -15,7 +15,6 @@ from robustphase.problem import kept
 from robustphase.recover import Recovery
 from robustphase.recover.model import (
     CHECKS,
-    RIVAL_AUTO,
     FittedSamples,
     Told,
     certificate_factor,
@@ -111,7 +110,7 @@ def _expected(stated: float | str) -> float:
 
     Without a stated level that is one which explains about as much as the answer.
     """
-    return RIVAL_AUTO if isinstance(stated, str) else stated + CHECKS.rival
+    return CHECKS.many_flags if isinstance(stated, str) else stated + CHECKS.rival
 
 
 def _balances(samples: Samples, signals: Array) -> Array:

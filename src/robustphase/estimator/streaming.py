@@ -14,7 +14,7 @@ import numpy as np
 
 from robustphase.descend.candidate_steps import advance, at_rest, evaluate, placed
 from robustphase.descend.robust_gradient import robust_descent
-from robustphase.estimator.certifying import assumed_levels, certified, hiding, noise_means
+from robustphase.estimator.certifying import certified, certified_levels, hiding, noise_means
 from robustphase.estimator.fitted import Settings
 from robustphase.estimator.history import Clock, Iteration, certificate_record, step_record
 from robustphase.initialise.standardise import Standardised
@@ -70,7 +70,7 @@ def averaged_step(stream: Stream, samples: Samples, level: float, settings: Sett
     certificates, means = certified(samples, signal[:, np.newaxis], asked.weights, levels, settings)
     # Nobody has found which samples of a batch are bad, so all that may be hide.
     noise = initial_model(np.array([asked.scale]), levels)
-    assumed = assumed_levels(levels, settings)
+    assumed = certified_levels(settings.contamination, levels)
     radii = hiding(signal[:, np.newaxis], noise, Shares(assumed, assumed), settings, certificates.radii)
     return StreamStep(
         certificates.signals[:, 0],

@@ -20,7 +20,7 @@ from functools import partial
 from importlib import import_module
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from robustphase.experiments.methods import ORACLE, OURS, Method, find_methods, 
 from robustphase.experiments.parallel import in_processes, worker_count
 from robustphase.experiments.store import Outcome, Run, RunStore, Settings, WorldKey, make_run
 from robustphase.formatting import short_number
+from robustphase.options import with_defaults
 from robustphase.population import distance
 
 #: The method in whose time all times are given.
@@ -254,20 +255,29 @@ class ComparisonInterrupted(KeyboardInterrupt):
         self.partial = partial
 
 
+class CompareOptions(TypedDict, total=False):
+    """What all worlds of a comparison share, and how it is run; described by :func:`compare`."""
+
+    n: int
+    m: int
+    noise_std: float
+    noise_mean: float
+    workers: int | None
+    progress: Progress | None
+
+
+DEFAULTS = CompareOptions(n=100, m=5000, noise_std=0.5, noise_mean=0.0, workers=None, progress=None)
+
+
 def compare(
     methods: str | Iterable[str] | Mapping[str, Method],
     attacks: str | Iterable[str],
     contaminations: float | Iterable[float],
     noises: str | Iterable[str] = ("student",),
     *,
-    noise_mean: float = 0.0,
-    n: int = 100,
-    m: int = 5000,
     seeds: int | Sequence[int] = 3,
-    noise_std: float = 0.5,
-    workers: int | None = None,
     out: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[CompareOptions],
 ) -> Comparison:
     """Run methods in worlds with adversaries, and tabulate who survives, how accurately, and in what time.
 
@@ -283,18 +293,21 @@ def compare(
         Fractions that the adversaries may rewrite. Methods that ask for it are told the truth.
     noises : iterable of str, default=("student",)
         Names in ``robustphase.simulate.NOISES``.
-    noise_mean : float, default=0.0
-        Background relative to ‖x*‖². If it is not zero, methods are told that it is unknown.
-    n, m : int
-        Dimension and number of samples.
     seeds : int or sequence of int, default=3
         How many worlds of each kind, or their seeds.
-    noise_std : float, default=0.5
-        Standard deviation of the noise relative to ‖x*‖².
-    workers : int, optional
-        Processes, one thread each. Default: one per processor. 1 stays in this process.
     out : path, optional
         A ``.csv`` file that keeps finished runs. Called again with the same settings, only what is missing is run.
+
+    Other Parameters
+    ----------------
+    n, m : int, default=100 and 5000
+        Dimension and number of samples.
+    noise_std : float, default=0.5
+        Standard deviation of the noise relative to ‖x*‖².
+    noise_mean : float, default=0.0
+        Background relative to ‖x*‖². If it is not zero, methods are told that it is unknown.
+    workers : int, optional
+        Processes, one thread each. Default: one per processor. 1 stays in this process.
     progress : callable, optional
         Called as ``progress(done, total, text)`` after every world.
 
@@ -314,8 +327,9 @@ def compare(
     >>> [(group.key["method"], group.survived) for group in table.summary(by=["method"])]
     [('robustphase', 1), ('wirtinger_flow', 0)]
     """
-    chosen = find_methods(methods)
-    settings = Settings(int(n), int(m), float(noise_std), float(noise_mean))
+    given = with_defaults(DEFAULTS, options, compare)
+    chosen, progress = find_methods(methods), given["progress"]
+    settings = Settings(int(given["n"]), int(given["m"]), float(given["noise_std"]), float(given["noise_mean"]))
     worlds = list_worlds(attacks, contaminations, noises, seeds)
     store = None if out is None else RunStore(out, settings, _version())
     done = {(run.method, run.world): run for run in store.finished} if store else {}
@@ -327,7 +341,7 @@ def compare(
     finished = len(worlds) - len(tasks)
     try:
         work = partial(_run_task, settings=settings)
-        with closing(in_processes(work, tasks, worker_count(workers), ordered=False)) as batches:
+        with closing(in_processes(work, tasks, worker_count(given["workers"]), ordered=False)) as batches:
             for runs in batches:
                 if store is not None:
                     store.append(runs)

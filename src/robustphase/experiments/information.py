@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
 
-from robustphase.population.plane import rows_in_plane
+from robustphase.population.plane import prediction_differences
 from robustphase.simulate.arguments import FIELDS, check_choice, check_contamination, check_number
 from robustphase.simulate.noises import Noise, find_noise
 
@@ -156,8 +156,8 @@ def total_variation(
     -------
     float
     """
-    along, beside = rows_in_plane(POINTS, check_choice("field", field, FIELDS) == "complex")
-    difference = np.abs(second[0] * along + second[1] * beside) ** 2 - np.abs(along) ** 2
+    is_complex = check_choice("field", field, FIELDS) == "complex"
+    difference = prediction_differences(POINTS, is_complex, *np.array(second)[:, np.newaxis])[:, 0]
     shifts, values = variation_of_shifts(find_noise(noise))
 
     def variation(background: float) -> float:

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from robustphase.experiments.attack_report import RedTeamResult, RedTeamSettings
 from robustphase.experiments.evolution import EvolutionStrategy, Points, rounded
 from robustphase.experiments.methods import read_answer
 from robustphase.experiments.parallel import in_processes, worker_count
+from robustphase.options import with_defaults
 from robustphase.population import distance
 from robustphase.simulate import NOISES, make_world
 from robustphase.simulate.adversaries.parametric import FAMILY, ParametricAttack
@@ -82,27 +83,50 @@ class _Fit(NamedTuple):
     seed: int
 
 
+class RedTeamOptions(TypedDict, total=False):
+    """The worlds of a search, and how it is made; described by :func:`red_team`."""
+
+    contamination: float
+    n: int
+    m: int
+    noise: str
+    noise_std: float
+    noise_mean: float
+    field: str
+    seeds_per_attack: int
+    restarts: int
+    confirm: int
+    confirm_n: int | None
+    confirm_m: int | None
+    top: int
+
+
+DEFAULTS = RedTeamOptions(
+    contamination=0.1,
+    n=50,
+    m=2500,
+    noise="gaussian",
+    noise_std=0.5,
+    noise_mean=0.0,
+    field="real",
+    seeds_per_attack=3,
+    restarts=3,
+    confirm=8,
+    confirm_n=None,
+    confirm_m=None,
+    top=5,
+)
+
+
 def red_team(
     estimator: Any,
     *,
-    contamination: float = 0.1,
-    n: int = 50,
-    m: int = 2500,
-    noise: str = "gaussian",
-    noise_std: float = 0.5,
-    noise_mean: float = 0.0,
-    field: str = "real",
     budget: int = 300,
-    seeds_per_attack: int = 3,
-    restarts: int = 3,
-    confirm: int = 8,
-    confirm_n: int | None = None,
-    confirm_m: int | None = None,
-    top: int = 5,
     seed: int = 0,
     workers: int | None = None,
     store: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
+    **options: Unpack[RedTeamOptions],
 ) -> RedTeamResult:
     """Search for the attack under which a method errs most.
 
@@ -111,14 +135,27 @@ def red_team(
     estimator : object
         Anything with ``fit(A, y)`` that then has ``signal_``; it is cloned for every fit. What it should be told about the
         worlds, the contamination for instance, tell it before.
-    contamination : float, default=0.1
-        Share of the samples that the attacks may rewrite.
-    n, m : int
-        Dimension and number of samples of the worlds of the search.
-    noise, noise_std, noise_mean, field
-        The worlds, as for ``robustphase.simulate.make_world``; ``noise`` is a name in ``simulate.NOISES``.
     budget : int, default=300
         Most fits that the search may make, those without an attack included. The confirmation makes ``top * confirm`` more.
+    seed : int, default=0
+        Source of all randomness of the search.
+    workers : int, optional
+        Processes, one thread each. Default: one per processor. 1 stays in this process.
+    store : path, optional
+        A ``.json`` file that keeps every attack that was tried. Called again with the same settings, the search goes on where it
+        was, to the same result.
+    progress : callable, optional
+        Called as ``progress(done, total, text)`` after every attack.
+
+    Other Parameters
+    ----------------
+    contamination : float, default=0.1
+        Share of the samples that the attacks may rewrite.
+    n, m : int, default=50 and 2500
+        Dimension and number of samples of the worlds of the search.
+    noise, noise_std, noise_mean, field
+        The worlds, as for ``robustphase.simulate.make_world``; ``noise`` is a name in ``simulate.NOISES``, by default
+        ``"gaussian"``.
     seeds_per_attack : int, default=3
         Worlds over which the error of an attack is averaged.
     restarts : int, default=3
@@ -129,15 +166,6 @@ def red_team(
         Their sizes, if other than those of the search.
     top : int, default=5
         How many attacks are returned.
-    seed : int, default=0
-        Source of all randomness of the search.
-    workers : int, optional
-        Processes, one thread each. Default: one per processor. 1 stays in this process.
-    store : path, optional
-        A ``.json`` file that keeps every attack that was tried. Called again with the same settings, the search goes on where it
-        was, to the same result.
-    progress : callable, optional
-        Called as ``progress(done, total, text)`` after every attack.
 
     Returns
     -------
@@ -158,28 +186,7 @@ def red_team(
     >>> found.fits, len(found.history), found.adversary.group
     (9, 7, 'adaptive')
     """
-    settings = RedTeamSettings(
-        contamination=float(contamination),
-        n=check_size("n", n),
-        m=check_size("m", m),
-        noise=check_choice("noise", noise, NOISES),
-        noise_std=float(noise_std),
-        noise_mean=float(noise_mean),
-        field=field,
-        budget=check_size("budget", budget),
-        seeds_per_attack=check_size("seeds_per_attack", seeds_per_attack),
-        restarts=check_size("restarts", restarts),
-        confirm=0 if confirm == 0 else check_size("confirm", confirm),
-        confirm_n=check_size("confirm_n", n if confirm_n is None else confirm_n),
-        confirm_m=check_size("confirm_m", m if confirm_m is None else confirm_m),
-        top=check_size("top", top),
-        seed=int(seed),
-    )
-    if budget < 2 * seeds_per_attack:
-        raise ValueError(
-            f"budget must be at least twice seeds_per_attack, {2 * seeds_per_attack}: once without an attack and once with one; "
-            f"got {budget}."
-        )
+    settings = _checked(with_defaults(DEFAULTS, options, red_team), budget, seed)
     if not callable(getattr(estimator, "fit", None)):
         raise TypeError(f"estimator must have fit(A, y) and then signal_, got {type(estimator).__name__}.")
     # The smallest world there is: whatever is wrong with the settings is said here, and not by a worker.
@@ -198,6 +205,33 @@ def red_team(
     result = search.result(name)
     assert result is not None
     return result
+
+
+def _checked(given: RedTeamOptions, budget: int, seed: int) -> RedTeamSettings:
+    n, m, confirm_n, confirm_m = given["n"], given["m"], given["confirm_n"], given["confirm_m"]
+    settings = RedTeamSettings(
+        contamination=float(given["contamination"]),
+        n=check_size("n", n),
+        m=check_size("m", m),
+        noise=check_choice("noise", given["noise"], NOISES),
+        noise_std=float(given["noise_std"]),
+        noise_mean=float(given["noise_mean"]),
+        field=given["field"],
+        budget=check_size("budget", budget),
+        seeds_per_attack=check_size("seeds_per_attack", given["seeds_per_attack"]),
+        restarts=check_size("restarts", given["restarts"]),
+        confirm=0 if given["confirm"] == 0 else check_size("confirm", given["confirm"]),
+        confirm_n=check_size("confirm_n", n if confirm_n is None else confirm_n),
+        confirm_m=check_size("confirm_m", m if confirm_m is None else confirm_m),
+        top=check_size("top", given["top"]),
+        seed=int(seed),
+    )
+    least = 2 * settings.seeds_per_attack
+    if budget < least:
+        raise ValueError(
+            f"budget must be at least twice seeds_per_attack, {least}: once without an attack and once with one; got {budget}."
+        )
+    return settings
 
 
 class _Search:

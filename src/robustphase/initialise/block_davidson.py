@@ -155,6 +155,11 @@ class Space:
         """Largest mean energy along any direction of the space, in all samples together."""
         return float(np.linalg.eigvalsh(np.tensordot(self.shares, self.small, 1))[-1])
 
+    @property
+    def full(self) -> bool:
+        """Whether every vector lies in the space."""
+        return bool(self.basis.shape[1] == self.basis.shape[0])
+
     def grow(self, vectors: Array) -> None:
         """Add what is new in ``vectors``: one pass."""
         new = self._outside(vectors)

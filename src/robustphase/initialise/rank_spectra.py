@@ -294,9 +294,14 @@ def hidden_directions(
     binned, n = rank_bins(responses, weights), source.shape[1]
     space, weightings = Space(source, binned, weights), smooth_weightings(binned)
     space.grow(np.random.default_rng(seed).standard_normal((n, min(SEARCH.first_vectors, n))))
+    # A space that is full stays as it is.
     for _ in range(HIDDEN.passes):
+        if space.full:
+            break
         space.grow(_left_over(space, weightings, _leading(space.small, weightings)))
     for _ in range(HIDDEN.learning_passes):
+        if space.full:
+            break
         learned, leading = learn(space.small, space.shares, weightings)
         space.grow(_left_over(space, learned, leading))
     found, learned = _distinct(space.small, space.shares, weightings)

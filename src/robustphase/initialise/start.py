@@ -14,7 +14,7 @@ All hand on candidates with their scores; choosing among them is the recovery en
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from robustphase.initialise.screening import length_kurtosis, plausible_rows, sc
 from robustphase.initialise.standardise import STANDARD, standardised
 from robustphase.likelihood import compare, residual_scales, score
 from robustphase.likelihood.comparison import comparison_floor
+from robustphase.options import with_defaults
 from robustphase.problem import Candidates, Problem, Screen, assumed_level, build_problem
 from robustphase.rows import OperatorRows, RowSource, ScaledRows, sweep
 from robustphase.rows.passes import abs2, project_rows
@@ -164,6 +165,18 @@ class StartResult:
     contamination: float
 
 
+class InitOptions(TypedDict, total=False):
+    """What the start shares with a fit; described by :func:`spectral_init`."""
+
+    delta: float
+    nonfinite: str
+    random_state: int
+    field: str
+
+
+DEFAULTS = InitOptions(delta=0.01, nonfinite="raise", random_state=0, field="auto")
+
+
 def spectral_init(
     A: Any,
     y: Any,
@@ -172,10 +185,7 @@ def spectral_init(
     method: str = "auto",
     *,
     whiten: bool | str = "auto",
-    delta: float = 0.01,
-    nonfinite: str = "raise",
-    random_state: int = 0,
-    field: str = "auto",
+    **options: Unpack[InitOptions],
 ) -> StartResult:
     """A starting point for the descent, with its evidence.
 
@@ -194,6 +204,9 @@ def spectral_init(
         spectral start without any robustness.
     whiten : {"auto", True, False}, default="auto"
         Standardise the second moment of the rows (scale, mean, covariance) where it is not the identity, always, or never.
+
+    Other Parameters
+    ----------------
     delta : float, default=0.01
         Confidence parameter of the paper's procedures.
     nonfinite : {"raise", "drop"}, default="raise"
@@ -208,27 +221,30 @@ def spectral_init(
     -------
     StartResult
     """
+    given = with_defaults(DEFAULTS, options, spectral_init)
+    seed = given["random_state"]
     level = check_contamination(contamination, allow_auto=True)
     check_choice("noise_mean", noise_mean, ("zero", "unknown"))
     check_choice("method", method, METHODS)
     check_whiten(whiten)
     looking = STANDARD.rows if whiten == "auto" and method == "auto" else 0
-    samples, size = in_ordinary_units(check_samples(A, y, nonfinite=nonfinite, field=field, look=looking))
+    samples = check_samples(A, y, nonfinite=given["nonfinite"], field=given["field"], look=looking)
+    samples, size = in_ordinary_units(samples)
     # The paper's procedures and the plain start are for the rows as they are, unless told otherwise.
     standard = standardised(samples, whiten, level)
     samples = standard.samples
     unknown = noise_mean == "unknown"
     if method == "auto":
         with single_threaded_blas():
-            problem, screen = screened_problem(samples, level, unknown_mean=unknown, thorough=False, seed=random_state)
-            problem, found = broad_start(problem, screen=screen, seed=random_state)
+            problem, screen = screened_problem(samples, level, unknown_mean=unknown, thorough=False, seed=seed)
+            problem, found = broad_start(problem, screen=screen, seed=seed)
         found = _best(found, START.candidates)
         unit, used = float(problem.units[0]), float(problem.levels[0])
         signals, backgrounds, scores = np.sqrt(unit) * found.signals, unit * found.backgrounds, found.scores
         weights = problem.weights[:, 0]
     else:
         used = assumed_level(level) if isinstance(level, str) else level
-        signal, weights = _single_start(samples, used, unknown, method, delta)
+        signal, weights = _single_start(samples, used, unknown, method, given["delta"])
         signals, backgrounds, scores = signal[:, np.newaxis], np.zeros(1), np.zeros(1)
     signals = standard.back(signals) / size
     return StartResult(signals[:, 0], signals.T, scores, backgrounds, weights, used)

@@ -356,7 +356,7 @@ def classify(
     seen = e_step(residuals, spreads, density, weights, model)
     counting = np.ones(model.mixing.shape, bool)
     for _ in range(NOISE.counts):
-        bad = _sums(weights * (seen.clean < 0.5)) / _sums(weights)
+        bad = column_sums(weights * (seen.clean < 0.5)) / column_sums(weights)
         bad = np.clip(bad, NOISE.least_share, np.maximum(most, NOISE.least_share))
         renewed = m_step(model, seen.statistics, most)._replace(mixing=bad)
         # A column whose count is over keeps its model: its result must not depend on its company.
@@ -397,11 +397,13 @@ def _scored_tails(model: NoiseModel, statistics: Statistics) -> Array:
 
 def _sum_into(total: Array, values: Array) -> None:
     """The sums of the columns of values (m, k), or of one for all, put into ``total`` (k,)."""
-    total[:] = np.add.reduce(values, axis=0, dtype=np.float64)
+    total[:] = column_sums(values)
 
 
-def _sums(values: Array) -> Array:
-    sums: Array = values.sum(axis=0, dtype=np.float64)
+def column_sums(values: Array) -> Array:
+    """The sums of the columns of values (m, k), in double precision, shape (k,)."""
+    # A sum along the first axis is made row by row, and takes three times as long where rows are short.
+    sums: Array = np.einsum("mk->k", values, dtype=np.float64)
     return sums
 
 

@@ -34,3 +34,22 @@ def rows_in_plane(points: int, is_complex: bool) -> tuple[npt.NDArray[Any], npt.
     if not is_complex:
         return parts[0], parts[1]
     return (parts[0] + 1j * parts[1]) / np.sqrt(2), (parts[2] + 1j * parts[3]) / np.sqrt(2)
+
+
+def prediction_differences(
+    points: int, is_complex: bool, along: npt.NDArray[Any], beside: npt.NDArray[Any]
+) -> npt.NDArray[Any]:
+    """``|aᴴx'|² − |aᴴx|²`` behind such rows, shape (points, k), of signals x' to a signal x of norm one.
+
+    Components of x' (k,) are those along x and beside it.
+    """
+    first, second = rows_in_plane(points, is_complex)
+    moved = np.multiply.outer(first, along) + np.multiply.outer(second, beside)
+    differences: npt.NDArray[Any] = _squares(moved) - _squares(first)[:, np.newaxis]
+    return differences
+
+
+def _squares(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """``|v|²`` without a root."""
+    squares: npt.NDArray[Any] = values.real**2 + values.imag**2 if np.iscomplexobj(values) else values * values
+    return squares

@@ -41,6 +41,7 @@ from robustphase.constants import TINY, derived, empirical, numeric
 from robustphase.descend.likelihood_fit import LikelihoodFit
 from robustphase.likelihood import e_step
 from robustphase.likelihood.noise_model import NOISE
+from robustphase.ordering import stable_order
 from robustphase.problem import Problem, kept, real_unknowns
 from robustphase.recover.held_noise import HELD, Fitted, bounded_influence, shortest_half, strength_factors
 from robustphase.recover.model.limits import CHECKS
@@ -167,7 +168,7 @@ def bend(responses: Array, predictions: Array, level: float) -> float:
     level : float
         Share of the samples that may be bad.
     """
-    order = np.argsort(predictions)
+    order = stable_order(predictions)
     power, evidence = power_of(predictions[order], responses[order], located(responses - predictions).scale, level)
     return evidence / (CONTRADICTION.slack * CHECKS.hint) if is_another_power(power) else 0.0
 

@@ -24,6 +24,7 @@ ones, which need not be.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -117,26 +118,40 @@ def surplus_of_votes(noise: Array) -> Array:
         Residuals of the signals, of median zero.
     """
     m, count = noise.shape
-    ordered = np.sort(noise, axis=0)
+    # One signal after the other in memory.
+    noise = np.ascontiguousarray(noise.T)
+    ordered = np.sort(noise, axis=1)
     # Steps of the golden ratio through the order of the one are far from all steps through the order of the other.
     partners = (m * (np.arange(m) * _GOLDEN % 1.0)).astype(np.intp)
     surplus = np.zeros((count, count))
-    for own in range(count):
-        law = _falling_law(ordered[:, own])
-        beside = ordered[partners, own]
-        usual, likely = law.at(beside), law.at(noise[:, own])
-        for other in range(count):
-            if other != own:
-                apart = noise[:, other] - noise[:, own]
-                # In order, as looking up neighbours one after the other is many times as fast.
-                expected = _votes(usual, law.at(beside + np.sort(apart)))
-                surplus[own, other] = _votes(likely, law.at(noise[:, other])) - expected
+    beside, laws = ordered[:, partners], [_falling_law(residuals) for residuals in ordered]
+    usual = [law.as_likely(residuals) for law, residuals in zip(laws, beside, strict=True)]
+    likely = [law.as_likely(residuals) for law, residuals in zip(laws, noise, strict=True)]
+    for one, other in combinations(range(count), 2):
+        apart = np.sort(noise[other] - noise[one])
+        for own, rival, steps in ((one, other, apart), (other, one, -apart[::-1])):
+            expected = usual[own].votes_against(beside[own] + steps)
+            surplus[own, rival] = likely[own].votes_against(noise[rival]) - expected
     return surplus
 
 
-def _votes(own: Array, other: Array) -> float:
-    """Share of the samples that find their own likelier; half a vote where both are alike."""
-    return float(np.mean(own > other) + np.mean(own >= other)) / 2
+class _AsLikely(NamedTuple):
+    """Where a density that falls off on both sides is as large as at some residuals, or larger; arrays of shape (m,).
+
+    Looked up once, these ranges tell all votes against others by comparisons alone. Where the density is level, the range of
+    what is likelier is shorter than that of what is as likely.
+    """
+
+    low: Array
+    likelier_low: Array
+    likelier_high: Array
+    high: Array
+
+    def votes_against(self, others: Array) -> float:
+        """Share of the samples that find their own residuals likelier; half a vote where both are alike."""
+        not_less = np.count_nonzero((others >= self.low) & (others <= self.high))
+        likelier = np.count_nonzero((others > self.likelier_low) & (others < self.likelier_high))
+        return 1 - (not_less + likelier) / (2 * others.size)
 
 
 class _Law(NamedTuple):
@@ -144,9 +159,27 @@ class _Law(NamedTuple):
 
     places: Array
     logarithms: Array
+    peak: int  # The largest of them: up to there they never fall, and from there on never rise
 
-    def at(self, values: Array) -> Array:
-        return np.asarray(np.interp(values, self.places, self.logarithms, left=-np.inf, right=-np.inf))
+    def as_likely(self, values: Array) -> _AsLikely:
+        """The ranges that belong to values between the first and the last place."""
+        peak, levels = self.peak, np.interp(values, self.places, self.logarithms)
+        low, likelier_low = _reached(self.logarithms[: peak + 1], self.places[: peak + 1], levels)
+        high, likelier_high = _reached(self.logarithms[peak:][::-1], self.places[peak:][::-1], levels)
+        # Values are as likely as themselves, and not likelier, whatever roundings say.
+        below = values <= self.places[peak]
+        return _AsLikely(
+            np.minimum(low, values),
+            np.where(below, np.maximum(likelier_low, values), likelier_low),
+            np.where(below, likelier_high, np.minimum(likelier_high, values)),
+            np.maximum(high, values),
+        )
+
+
+def _reached(rising: Array, places: Array, levels: Array) -> tuple[Array, Array]:
+    """Places from which on numbers that never fall are as large as the levels, and from which on they are larger."""
+    # Of several equal numbers NumPy takes the last one.
+    return np.interp(-levels, -rising[::-1], places[::-1]), np.interp(levels, rising, places)
 
 
 def _falling_law(ordered: Array) -> _Law:
@@ -162,4 +195,4 @@ def _falling_law(ordered: Array) -> _Law:
     logarithms = np.log((high - low) / np.maximum(above - below, TINY))
     peak = int(np.argmax(logarithms))
     rising = np.minimum.accumulate(logarithms[peak::-1])[::-1]
-    return _Law(places, np.append(rising, np.minimum.accumulate(logarithms[peak:])[1:]))
+    return _Law(places, np.append(rising, np.minimum.accumulate(logarithms[peak:])[1:]), peak)

@@ -24,8 +24,7 @@ from scipy.special import stdtr
 
 from robustphase.constants import TINY, budget, numeric
 from robustphase.likelihood.noise_model import NoiseModel
-from robustphase.population.plane import rows_in_plane
-from robustphase.rows.passes import abs2
+from robustphase.population.plane import prediction_differences
 from robustphase.rows.source import Array
 
 
@@ -101,9 +100,7 @@ class _Laws(NamedTuple):
 
 def _apart(laws: _Laws, first: Array, second: Array) -> Array:
     """Total variation between the answer, of norm one, and signals with these components along and across it, shape (k,)."""
-    along, beside = rows_in_plane(INDISTINGUISHABLE.points, laws.is_complex)
-    moved = abs2(np.multiply.outer(along, first) + np.multiply.outer(beside, second))
-    differences = laws.unit * (moved - abs2(along)[:, np.newaxis])
+    differences = laws.unit * prediction_differences(INDISTINGUISHABLE.points, laws.is_complex, first, second)
     away = np.interp(np.abs(differences), _SHIFTS, laws.table).mean(axis=0)
     if laws.unknown_mean:
         # The median is about the background that hides most.

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, empirical, numeric
+from robustphase.constants import budget, numeric
 from robustphase.descend.climb import TO_THE_END, Free
 from robustphase.descend.likelihood_fit import fit_likelihood
 from robustphase.descend.objective import State
@@ -43,9 +43,7 @@ from robustphase.validation import Samples
 class PilotOptions:
     """Constants of the pilot."""
 
-    per_unknown: int = empirical(
-        64, "pilot samples for each unknown: what a search takes under attack, and a fifth more"
-    )
+    per_unknown: int = budget(64, "pilot samples for each unknown: what a search takes under attack, and a fifth more")
     fewest: int = budget(1 << 15, "and at least: fewer would save nothing")
     resolution: float = numeric(
         0.002, "the climb ends when its steps are shorter than this fraction of the standard error of the signal"

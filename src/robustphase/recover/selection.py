@@ -70,8 +70,7 @@ def select(problem: Problem, starts: Candidates, note: Note, *, refine_alone: bo
     finalist is refined, instead of leaving that to the likelihood fit, which takes the same kind of steps.
     """
     floored = problem.floored(comparison_floor(problem.levels))
-    moving, origins = _halve(floored, starts, note)
-    finalists = moving.candidates
+    ((finalists, origins),) = _halve(floored, at_rest(floored, starts), [starts.scores.size], note)
     if origins.size == 1 and not refine_alone:
         return Selected(finalists, np.empty((0, 1)), int(origins[0]), 1)
     signals, backgrounds, seen = _refine(floored, finalists)
@@ -80,35 +79,58 @@ def select(problem: Problem, starts: Candidates, note: Note, *, refine_alone: bo
     return Selected(refined, seen.residuals[:, [winner]], int(origins[winner]), origins.size)
 
 
-def finalists(problem: Problem, starts: Candidates) -> Candidates:
-    """The candidates of one signal that successive halving leaves."""
-    moving, _ = _halve(problem.floored(comparison_floor(problem.levels)), starts, lambda before, after: None)
-    return moving.candidates
+def finalists(problem: Problem, races: list[Candidates], samples: int) -> list[Candidates]:
+    """The candidates of one signal that successive halving leaves of each race, all of them run in the same passes.
+
+    First steps are as long as so many samples allow: those that the problem was taken from.
+    """
+    floored, sizes = problem.floored(comparison_floor(problem.levels)), [one.scores.size for one in races]
+    starts = Candidates(*(np.concatenate(parts, axis=-1) for parts in zip(*races, strict=True)))
+    found = _halve(floored, at_rest(floored, starts, samples), sizes, lambda before, after: None)
+    return [candidates for candidates, _ in found]
 
 
-def _halve(problem: Problem, starts: Candidates, note: Note) -> tuple[Advance, Array]:
-    """Successive halving; the finalists, and which of the starts they came from."""
-    origins, alone = np.arange(starts.scores.size), starts.scores.size == 1
-    moving = at_rest(problem, starts)
-    for look, most in enumerate(SELECTION.most):
+def _halve(problem: Problem, moving: Advance, sizes: list[int], note: Note) -> list[tuple[Candidates, Array]]:
+    """Successive halving in races of so many candidates; of each the finalists, and which of all starts they came from.
+
+    Races share their passes and nothing else: no candidate drops out because of one of another race.
+    """
+    races, origins = np.repeat(np.arange(len(sizes)), sizes), np.arange(sum(sizes))
+    arrived: dict[int, tuple[Candidates, Array]] = {}
+    for look in range(len(SELECTION.most)):
         before = moving.candidates
         moving = advance(problem, moving, SELECTION.steps if look else SELECTION.first_steps)
         after = moving.candidates
         note(before, after)
-        forecasts = after.scores + moving.gains
-        chosen = distinct_signals(after.signals, forecasts, most, SELECTION.apart, paired=problem.paired)
-        behind = SELECTION.behind if look else 2 * SELECTION.behind
-        chosen = chosen[forecasts[chosen] > forecasts.max() - behind]
-        moved = relative_lengths(after.signals - before.signals, after.signals)
-        moving, origins = moving.only(chosen), origins[chosen]
-        # Who has beaten others is near the signal; a start that was given may be far away.
-        if (chosen.size == 1 and not alone) or (moved[chosen] < SELECTION.settled).all():
+        settled = relative_lengths(after.signals - before.signals, after.signals) < SELECTION.settled
+        staying = []
+        for race in np.unique(races):
+            own = np.flatnonzero(races == race)
+            chosen = own[_promising(moving.only(own), look, paired=problem.paired)]
+            arrived[race] = after.only(chosen), origins[chosen]
+            # Who has beaten others is near the signal; a start that was given may be far away.
+            if (chosen.size > 1 or sizes[race] == 1) and not settled[chosen].all():
+                staying.append(chosen)
+        if not staying:
             break
-    final = moving.candidates
-    chosen = distinct_signals(
-        final.signals, final.scores, SELECTION.finalists, SELECTION.apart / 2, paired=problem.paired
-    )
-    return moving.only(chosen), origins[chosen]
+        rest = np.concatenate(staying)
+        moving, races, origins = moving.only(rest), races[rest], origins[rest]
+    return [_last_of(*arrived[race], paired=problem.paired) for race in range(len(sizes))]
+
+
+def _promising(moving: Advance, look: int, *, paired: bool) -> Array:
+    """Which candidates of a race stay after a look, the best first."""
+    forecasts = moving.candidates.scores + moving.gains
+    most, behind = SELECTION.most[look], SELECTION.behind if look else 2 * SELECTION.behind
+    chosen = distinct_signals(moving.candidates.signals, forecasts, most, SELECTION.apart, paired=paired)
+    promising: Array = chosen[forecasts[chosen] > forecasts.max() - behind]
+    return promising
+
+
+def _last_of(final: Candidates, origins: Array, *, paired: bool) -> tuple[Candidates, Array]:
+    """The finalists among those that a race has left, and their origins."""
+    chosen = distinct_signals(final.signals, final.scores, SELECTION.finalists, SELECTION.apart / 2, paired=paired)
+    return final.only(chosen), origins[chosen]
 
 
 def _refine(problem: Problem, finalists: Candidates) -> tuple[Array, Array, Evaluation]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import robustphase as rp
 from robustphase.estimator import CurvedNoise, NoiseModel
+from robustphase.estimator.certifying import certified_levels
 from robustphase.plot.samples import THRESHOLD, unusable_responses
 from robustphase.report.collecting import (
     GroupWidths,
@@ -201,6 +202,11 @@ class FitDiagnostics:
                 f"detector_shape={shape} has {math.prod(shape)} readings but the fit {self.m} samples; give (height, width) or "
                 "(frames, height, width)."
             )
+
+    @property
+    def certified_level(self) -> float:
+        """The contamination that the certificate allows for."""
+        return float(certified_levels(self.contamination_told, self.contamination_used))
 
     @classmethod
     def of(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import robustphase as rp
+from robustphase.estimator.certifying import certified_levels
 from robustphase.plot.many import expected_errors
 from robustphase.plot.samples import THRESHOLD, noise_of
 from robustphase.report.collecting import (
@@ -250,6 +251,11 @@ seed, command, data_name
     def contamination_used(self) -> float:
         """The level used or found, in the median of the signals."""
         return float(np.median(self.contamination))
+
+    @property
+    def certified_level(self) -> float:
+        """The contamination that certificates allow for, in the median of the signals."""
+        return float(certified_levels(self.contamination_told, self.contamination_used))
 
     @property
     def group_evidence(self) -> GroupWidths | None:

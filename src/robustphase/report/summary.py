@@ -55,7 +55,7 @@ def verdict(many: ManyDiagnostics) -> str:
 
 def lede(many: ManyDiagnostics) -> list[str]:
     """What a person should know first, after the verdict."""
-    certified, level = many.certificate[many.certificate < 1], percent(many.contamination_used)
+    certified, level = many.certificate[many.certificate < 1], percent(many.certified_level)
     told = [
         f"{certified.size:,} of {many.p:,} signals have a certificate: if no more than {level} of their samples are bad, the "
         f"error is at most {percent(_median(certified))} of the norm in the median."

@@ -60,7 +60,7 @@ def verdict(diagnostics: FitDiagnostics) -> str:
 
 def guarantee(diagnostics: FitDiagnostics) -> str:
     """What the certificate says, in one sentence."""
-    level = percent(diagnostics.contamination_used)
+    level = percent(diagnostics.certified_level)
     if not diagnostics.certificate < 1:
         return (
             f"The certificate ({percent(diagnostics.certificate)}) is as large as the signal: with {level} of the samples bad, "

@@ -6,14 +6,16 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from robustphase.options import with_defaults
 from robustphase.simulate.adversaries import Adversary, CleanSample, Rewrite, find_adversary
-from robustphase.simulate.arguments import Seed, check_contamination, check_number, check_seed
+from robustphase.simulate.arguments import check_contamination, check_number, check_seed
 from robustphase.simulate.designs import GAUSSIAN, Design, find_design
+from robustphase.simulate.options import KNOWN, KnownOptions
 
 #: Entries beyond this are meant to overflow and not to be patterns.
 _ENORMOUS = 1e15
@@ -55,11 +57,7 @@ def corrupt(
     *,
     attack: str | Adversary,
     contamination: float,
-    noise_std: float = 0.0,
-    noise_mean: float = 0.0,
-    design: str | Design = "gaussian",
-    groups: int | ArrayLike | None = None,
-    seed: Seed = None,
+    **options: Unpack[KnownOptions],
 ) -> Contaminated:
     """Let an adversary rewrite at most ``floor(contamination * m)`` of the samples.
 
@@ -75,14 +73,17 @@ def corrupt(
         A name in `ADVERSARIES`, an `Adversary` of your own, or ``"none"``; with ``groups`` also a name in `GROUP_ADVERSARIES`.
     contamination : float
         Fraction of the samples that may be rewritten, in [0, 0.5).
-    noise_std, noise_mean : float
+
+    Other Parameters
+    ----------------
+    noise_std, noise_mean : float, default=0.0
         Standard deviation and mean of the noise in ``y``, in the units of ``y``, which the adversary knows too.
     design : str or Design, default="gaussian"
         The law of the rows: a name in `DESIGNS` or a `Design`. Rows that the adversary writes are rows of this kind.
     groups : int or array of shape (m,), optional
         Which samples belong together, such as those of a frame: one label per row, or the number of equal groups that follow one
         another.
-    seed : int, Generator or None
+    seed : int, Generator or None, default=None
         Source of randomness.
 
     Returns
@@ -90,12 +91,14 @@ def corrupt(
     Contaminated
         ``.A``, ``.y`` (copies), ``.touched`` and ``.groups``.
     """
+    known = with_defaults(KNOWN, options, corrupt)
     A, y, truth = _aligned(A, y, truth)
     contamination = check_contamination(contamination)
-    noise_std, noise_mean = check_number("noise_std", noise_std, above=0.0), check_number("noise_mean", noise_mean)
-    labels = group_labels(groups, len(y))
-    adversary, law = find_adversary(attack, grouped=labels is not None), find_design(design)
-    rng = check_seed(seed)
+    noise_std = check_number("noise_std", known["noise_std"], above=0.0)
+    noise_mean = check_number("noise_mean", known["noise_mean"])
+    labels = group_labels(known["groups"], len(y))
+    adversary, law = find_adversary(attack, grouped=labels is not None), find_design(known["design"])
+    rng = check_seed(known["seed"])
     budget = math.floor(contamination * len(y))
     A, y, touched = A.copy(), y.copy(), np.zeros(len(y), bool)
     if adversary is None or budget == 0:

@@ -6,11 +6,12 @@ The adversary rewrites readings, and what it writes is a reading too: whole numb
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
+from robustphase.options import with_defaults
 from robustphase.simulate.adversaries import Adversary
 from robustphase.simulate.arguments import (
     FIELDS,
@@ -22,7 +23,8 @@ from robustphase.simulate.arguments import (
     check_size,
 )
 from robustphase.simulate.corruption import corrupt
-from robustphase.simulate.designs import GAUSSIAN, Design, find_design
+from robustphase.simulate.designs import GAUSSIAN, find_design
+from robustphase.simulate.options import CAMERA, DETECTOR, CameraOptions, DetectorOptions
 from robustphase.simulate.signals import random_signal
 from robustphase.simulate.world import World
 
@@ -79,38 +81,42 @@ def make_counts(
     dark: float = 0.1,
     contamination: float = 0.1,
     attack: str | Adversary = "decoy",
-    field: str = "real",
-    design: str | Design = "gaussian",
-    seed: Seed = None,
+    **options: Unpack[DetectorOptions],
 ) -> World:
     """Draw photon counts of which an adversary has rewritten part.
 
     Parameters
     ----------
-    n, m : int
+    n, m : int, default=50 and 3000
         Dimension and number of samples.
-    mean_count : float
+    mean_count : float, default=4.0
         Mean count that is the signal's: ‖x*‖² behind standard normal rows, and otherwise the mean of ``|A x*|²``.
-    dark : float
+    dark : float, default=0.1
         Mean dark count over that.
-    contamination, attack, field, design, seed
+    contamination, attack
         As in :func:`~robustphase.simulate.make_world`. What the adversary writes is rounded to counts.
+
+    Other Parameters
+    ----------------
+    field, design, seed
+        As in :func:`~robustphase.simulate.make_world`.
 
     Returns
     -------
     World
         With ``noise="poisson"``; ``noise_std`` is that of a typical reading and ``noise_mean`` the dark count.
     """
-    rng = check_seed(seed)
+    asked = with_defaults(DETECTOR, options, make_counts)
+    rng = check_seed(asked["seed"])
     mean_count = check_number("mean_count", mean_count, above=0.0, strict=True)
     dark = mean_count * check_number("dark", dark, above=0.0)
-    law = find_design(design)
-    clean = _clean_world(n, m, np.sqrt(mean_count), check_choice("field", field, FIELDS), law, rng)
+    law = find_design(asked["design"])
+    clean = _clean_world(n, m, np.sqrt(mean_count), asked, rng)
     if law is not GAUSSIAN:
         clean = _exposed(clean, mean_count / float((np.abs(clean.A @ clean.truth) ** 2).mean()))
     y = count_photons(np.abs(clean.A @ clean.truth) ** 2 + dark, seed=rng)
     world = replace(clean, noise_std=float(np.sqrt(mean_count + dark)), noise_mean=dark, noise="poisson", y=y)
-    return _rewritten(world, contamination, attack, law, np.inf, rng, seed)
+    return _rewritten(world, contamination, attack, np.inf, rng, asked)
 
 
 def make_camera(
@@ -118,45 +124,45 @@ def make_camera(
     m: int = 3000,
     *,
     saturated: float = 0.03,
-    gain: float = 2.3,
-    read_noise: float = 4.0,
-    offset: float = 100.0,
-    bits: int = 12,
     contamination: float = 0.05,
     attack: str | Adversary = "permute",
-    field: str = "real",
-    design: str | Design = "gaussian",
-    seed: Seed = None,
+    **options: Unpack[CameraOptions],
 ) -> World:
     """Draw readings of a camera whose exposure saturates a share of them.
 
     Parameters
     ----------
-    n, m : int
+    n, m : int, default=40 and 3000
         Dimension and number of samples.
-    saturated : float
+    saturated : float, default=0.03
         Share of the readings that the ceiling cuts off, in (0, 1).
-    gain, read_noise, offset, bits
-        As in :func:`read_camera`.
-    contamination, attack, field, design, seed
+    contamination, attack
         As in :func:`~robustphase.simulate.make_world`. What the adversary writes is rounded to readings.
+
+    Other Parameters
+    ----------------
+    gain, read_noise, offset, bits
+        As in :func:`~robustphase.simulate.read_camera`; the defaults are 2.3, 4.0, 100.0 and 12.
+    field, design, seed
+        As in :func:`~robustphase.simulate.make_world`.
 
     Returns
     -------
     World
         With ``noise="camera"``; ``noise_std`` is that of a typical reading and ``noise_mean`` the offset.
     """
-    rng = check_seed(seed)
+    asked = with_defaults(CAMERA, options, make_camera)
+    gain, read_noise, offset, bits = asked["gain"], asked["read_noise"], asked["offset"], asked["bits"]
+    rng = check_seed(asked["seed"])
     if not 0 < saturated < 1:
         raise ValueError(
             f"saturated must be a share in (0, 1), got {saturated!r}. Pass saturated=0.03 for three percent."
         )
-    law = find_design(design)
-    clean = _clean_world(n, m, 1.0, check_choice("field", field, FIELDS), law, rng)
+    clean = _clean_world(n, m, 1.0, asked, rng)
     energies = np.abs(clean.A @ clean.truth) ** 2
     exposure = (ceiling(bits) - offset) / float(np.quantile(energies, 1 - saturated))
     y = read_camera(exposure * energies, gain=gain, read_noise=read_noise, offset=offset, bits=bits, seed=rng)
-    typical = exposure * (1.0 if law is GAUSSIAN else float(energies.mean()))
+    typical = exposure * (1.0 if find_design(asked["design"]) is GAUSSIAN else float(energies.mean()))
     world = replace(
         _exposed(clean, exposure),
         y=y,
@@ -164,10 +170,11 @@ def make_camera(
         noise_mean=float(offset),
         noise="camera",
     )
-    return _rewritten(world, contamination, attack, law, float(ceiling(bits)), rng, seed)
+    return _rewritten(world, contamination, attack, float(ceiling(bits)), rng, asked)
 
 
-def _clean_world(n: int, m: int, norm: float, field: str, design: Design, rng: np.random.Generator) -> World:
+def _clean_world(n: int, m: int, norm: float, asked: DetectorOptions, rng: np.random.Generator) -> World:
+    field, design = check_choice("field", asked["field"], FIELDS), find_design(asked["design"])
     truth = random_signal(check_size("n", n), norm=norm, field=field, seed=rng)
     kind = truth.dtype if design.field_for(field) == field else truth.real.dtype
     A = design.sample(check_size("m", m), n, field=field, dtype=kind, seed=rng)
@@ -198,10 +205,9 @@ def _rewritten(
     world: World,
     contamination: float,
     attack: str | Adversary,
-    design: Design,
     most: float,
     rng: np.random.Generator,
-    seed: Seed,
+    asked: DetectorOptions,
 ) -> World:
     """The world after an adversary whose readings are whole numbers between zero and the ceiling."""
     contamination = check_contamination(contamination)
@@ -213,7 +219,7 @@ def _rewritten(
         contamination=contamination,
         noise_std=world.noise_std,
         noise_mean=world.noise_mean,
-        design=design,
+        design=asked["design"],
         seed=rng,
     )
     # Counts beyond this are no numbers that a detector delivers, and infinities stay what they are.
@@ -225,5 +231,5 @@ def _rewritten(
         touched=bad.touched,
         contamination=contamination,
         attack=attack if isinstance(attack, str) else attack.name,
-        seed=None if isinstance(seed, np.random.Generator) else seed,
+        seed=None if isinstance(asked["seed"], np.random.Generator) else asked["seed"],
     )

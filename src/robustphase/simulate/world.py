@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from robustphase.options import with_defaults
 from robustphase.population import PairedSignal
 from robustphase.simulate.adversaries import Adversary, find_adversary
 from robustphase.simulate.arguments import (
     FIELDS,
-    Seed,
     check_choice,
     check_contamination,
     check_dtype,
@@ -29,6 +29,7 @@ from robustphase.simulate.arguments import (
 from robustphase.simulate.corruption import Contaminated, corrupt, group_labels
 from robustphase.simulate.designs import GAUSSIAN, Design, find_design
 from robustphase.simulate.noises import Noise, draw_noise, find_noise
+from robustphase.simulate.options import SAMPLE, WORLD, SampleOptions, WorldOptions
 from robustphase.simulate.signals import image_signal, random_signal, sparse_signal
 
 SIGNALS = ("image", "random", "sparse")
@@ -86,16 +87,7 @@ def make_world(
     *,
     contamination: float = 0.1,
     attack: str | Adversary = "decoy",
-    noise: str | Noise = "student",
-    noise_std: float = 0.5,
-    noise_mean: float = 0.0,
-    norm: float = 1.0,
-    signal: str = "random",
-    field: str = "real",
-    dtype: DTypeLike | None = None,
-    design: str | Design = "gaussian",
-    groups: int | ArrayLike | None = None,
-    seed: Seed = None,
+    **options: Unpack[WorldOptions],
 ) -> World:
     """Draw a contaminated phase-retrieval problem.
 
@@ -103,22 +95,25 @@ def make_world(
 
     Parameters
     ----------
-    n, m : int
+    n, m : int, default=100 and 5000
         Dimension and number of samples.
-    contamination : float
+    contamination : float, default=0.1
         Fraction of the samples that may be rewritten, in [0, 0.5).
-    attack : str or Adversary
+    attack : str or Adversary, default="decoy"
         A name in `ADVERSARIES`, an `Adversary`, or ``"none"``; with ``groups`` also a name in `GROUP_ADVERSARIES`.
-    noise : str or Noise
+
+    Other Parameters
+    ----------------
+    noise : str or Noise, default="student"
         A name in `NOISES` or a `Noise`.
-    noise_std, noise_mean : float
+    noise_std, noise_mean : float, default=0.5 and 0.0
         Moments of the noise **relative to** ‖x*‖²: 0.5 means σ = 0.5 ‖x*‖². With a design other than the standard normal one,
         relative to the mean response.
-    norm : float
+    norm : float, default=1.0
         ‖x*‖.
-    signal : {"random", "sparse", "image"}
+    signal : {"random", "sparse", "image"}, default="random"
         Kind of signal; "sparse" has ⌈n/10⌉ non-zero entries, "image" needs ``n`` to be a square.
-    field : {"real", "complex"}
+    field : {"real", "complex"}, default="real"
         Field of the signal; and of the covariates, where the design leaves that open. A complex signal behind real rows is the
         same as its conjugate.
     dtype : dtype, optional
@@ -128,31 +123,31 @@ def make_world(
     groups : int or array of shape (m,), optional
         Which samples belong together, such as those of a frame: the number of equal groups that follow one another, or one label
         per sample.
-    seed : int, Generator or None
+    seed : int, Generator or None, default=None
         Source of all randomness.
 
     Returns
     -------
     World
     """
+    asked = with_defaults(WORLD, options, make_world)
     n, m = check_size("n", n), check_size("m", m)
-    field = check_choice("field", field, FIELDS)
-    law = find_design(design)
-    rows = check_dtype(dtype, law.field_for(field))
+    field, law = check_choice("field", asked["field"], FIELDS), find_design(asked["design"])
+    rows = check_dtype(asked["dtype"], law.field_for(field))
     kind = np.result_type(rows, np.complex64) if field == "complex" else rows
     contamination = check_contamination(contamination)
-    labels = group_labels(groups, m)
+    labels = group_labels(asked["groups"], m)
     adversary = find_adversary(attack, grouped=labels is not None)
-    rng = check_seed(seed)
-    truth = _draw_signal(check_choice("signal", signal, SIGNALS), n, norm, field, rng).astype(kind)
+    rng = check_seed(asked["seed"])
+    truth = _draw_signal(check_choice("signal", asked["signal"], SIGNALS), n, asked["norm"], field, rng).astype(kind)
     if law is GAUSSIAN:
-        std, mean = absolute_moments(noise, noise_std, noise_mean, norm)
-        A, y = draw_clean(truth, m, noise, std, mean, rng)
+        std, mean = absolute_moments(asked, asked["norm"])
+        A, y = draw_clean(truth, m, asked["noise"], std, mean, rng)
     else:
         A = law.sample(m, n, field=field, dtype=rows, seed=rng)
         energy = np.abs(A @ truth) ** 2
-        std, mean = absolute_moments(noise, noise_std, noise_mean, float(np.sqrt(energy.mean())))
-        y = (energy + draw_noise(noise, m, std=std, mean=mean, seed=rng)).astype(truth.real.dtype)
+        std, mean = absolute_moments(asked, float(np.sqrt(energy.mean())))
+        y = (energy + draw_noise(asked["noise"], m, std=std, mean=mean, seed=rng)).astype(truth.real.dtype)
     truth = truth.view(PairedSignal) if field == "complex" and rows.kind != "c" else truth
     bad = corrupt(
         A,
@@ -175,20 +170,21 @@ def make_world(
         noise_mean=mean,
         contamination=contamination,
         attack=adversary.name if adversary else "none",
-        noise=find_noise(noise).name,
-        norm=float(norm),
-        signal=signal,
+        noise=find_noise(asked["noise"]).name,
+        norm=float(asked["norm"]),
+        signal=asked["signal"],
         field=field,
-        seed=None if isinstance(seed, np.random.Generator) else seed,
+        seed=None if isinstance(asked["seed"], np.random.Generator) else asked["seed"],
         design=law.name,
         groups=labels,
     )
 
 
-def absolute_moments(noise: str | Noise, std: float, mean: float, norm: float) -> tuple[float, float]:
+def absolute_moments(asked: SampleOptions, norm: float) -> tuple[float, float]:
     """Turn noise moments relative to ‖x*‖² into the units of the responses."""
-    std, mean = check_number("noise_std", std, above=0.0), check_number("noise_mean", mean)
-    return std * norm**2 * find_noise(noise).unit, mean * norm**2
+    std = check_number("noise_std", asked["noise_std"], above=0.0)
+    mean = check_number("noise_mean", asked["noise_mean"])
+    return std * norm**2 * find_noise(asked["noise"]).unit, mean * norm**2
 
 
 def draw_clean(
@@ -231,10 +227,15 @@ class SampleOracle:
     ----------
     truth : array of shape (n,)
         The signal; its dtype (real or complex, single or double) is that of the covariates.
-    contamination, attack, noise, noise_std, noise_mean, design
-        As in `make_world`, for every batch; the attributes ``noise_std`` and ``noise_mean`` are in the units of the responses.
-        For designs other than Gaussian ones noise is relative to the mean response of a thousand rows.
-    seed : int, Generator or None
+    contamination, attack
+        As in `make_world`, for every batch.
+
+    Other Parameters
+    ----------------
+    noise, noise_std, noise_mean, design
+        As in `make_world`; the attributes ``noise_std`` and ``noise_mean`` are in the units of the responses. For designs other
+        than Gaussian ones noise is relative to the mean response of a thousand rows.
+    seed : int, Generator or None, default=None
         Source of all randomness: an oracle with the same seed draws the same sequence of batches.
 
     Examples
@@ -254,25 +255,22 @@ class SampleOracle:
         *,
         contamination: float = 0.1,
         attack: str | Adversary = "decoy",
-        noise: str | Noise = "student",
-        noise_std: float = 0.5,
-        noise_mean: float = 0.0,
-        design: str | Design = "gaussian",
-        seed: Seed = None,
+        **options: Unpack[SampleOptions],
     ) -> None:
+        asked = with_defaults(SAMPLE, options, SampleOracle)
         self.truth: NDArray[Any] = _checked_signal(truth)
         self.contamination = check_contamination(contamination)
-        self.noise = find_noise(noise)
-        self.design = find_design(design)
+        self.noise = find_noise(asked["noise"])
+        self.design = find_design(asked["design"])
         norm = float(np.linalg.norm(self.truth))
         self._field = "complex" if np.iscomplexobj(self.truth) else "real"
         if self.design is not GAUSSIAN:
             rows = self.design.sample(1000, len(self.truth), field=self._field, seed=0)
             norm = float(np.sqrt(np.mean(np.abs(rows @ self.truth) ** 2)))
-        self.noise_std, self.noise_mean = absolute_moments(self.noise, noise_std, noise_mean, norm)
+        self.noise_std, self.noise_mean = absolute_moments(asked, norm)
         self._adversary = find_adversary(attack)
         self.attack = self._adversary.name if self._adversary else "none"
-        self._rng = check_seed(seed)
+        self._rng = check_seed(asked["seed"])
 
     def draw(self, m: int) -> Batch:
         """Draw ``m`` fresh samples and let the adversary rewrite its share of them."""

@@ -13,13 +13,12 @@ from robustphase.recover.model.check import check_model
 from robustphase.recover.model.consequences import certificate_factor, doubts, left_by_few, sampling_error
 from robustphase.recover.model.design import Design
 from robustphase.recover.model.figures import Figures, measure
-from robustphase.recover.model.limits import CHECKS, RIVAL_AUTO
+from robustphase.recover.model.limits import CHECKS
 from robustphase.recover.model.samples import FittedSamples, checked_rows
 from robustphase.recover.model.verdict import Check, ModelCheck, ModelWarning, Told
 
 __all__ = [
     "CHECKS",
-    "RIVAL_AUTO",
     "Check",
     "Design",
     "Figures",

@@ -15,7 +15,7 @@ from robustphase.recover.model.design import Design, design_of, first_pass, most
 from robustphase.recover.model.determinacy import random_directions
 from robustphase.recover.model.directions import across, changes, dependence, strongest_directions
 from robustphase.recover.model.held_out import last_pass, without_half
-from robustphase.recover.model.limits import CHECKS, FIGURES, RIVAL_FROM
+from robustphase.recover.model.limits import CHECKS, FIGURES
 from robustphase.recover.model.power import power_of
 from robustphase.recover.model.residuals import (
     clip,
@@ -298,7 +298,7 @@ def _contested(part: Part, j: int, follow: float) -> bool:
     """Whether a rival is sought: more samples are flagged than are expected, or more than a few that follow the predictions."""
     flagged = _flagged(part, j)
     more = flagged > part.fit.expected[j] or follow > CHECKS.deviations
-    return part.single is not None and flagged > RIVAL_FROM and more
+    return part.single is not None and flagged > CHECKS.few_flags and more
 
 
 def _flagged(part: Part, j: int) -> float:

@@ -27,6 +27,10 @@ class FigureOptions:
     least_spread: float = empirical(
         0.3, "least scale of a bin in units of that of all: a few samples may agree by chance"
     )
+    huber: float = derived(
+        1.5,
+        "robust standard deviations up to which the residuals of a bin count: 0.96 of the information of normal ones",
+    )
     least_ratio: float = numeric(1e-3, "least response over its prediction, where logarithms of such ratios are taken")
     loose: float = empirical(0.4, "least curvature over that of normal rows below which other entries are tried")
     sparse: float = empirical(5.0, "kurtosis of the entries from which on they are tried as well: many are zero")
@@ -39,10 +43,6 @@ class FigureOptions:
 
 
 FIGURES = FigureOptions()
-#: Share of flagged samples from which on a rival is sought, if no larger one was stated.
-RIVAL_FROM = 0.05
-#: The same where the level is to be found.
-RIVAL_AUTO = 0.12
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,13 @@ class CheckOptions:
         2.5,
         "interference of that signal with the answer over the scale of the residuals: what is narrower is a constant",
     )
+    few_flags: float = empirical(
+        0.05, "share of flagged samples, or of equal counts, up to which nothing is sought in them"
+    )
+    many_flags: float = empirical(
+        0.12, "share of flagged samples that counts as more than may be bad where no level was stated"
+    )
     rival: float = empirical(0.02, "share of the samples that a rival may explain above the stated contamination")
-    rival_share: float = empirical(0.05, "and this part of the stated level")
     rival_auto: float = derived(0.35, "the level where none was stated: the most that is assumed")
     rival_mixed: float = empirical(
         0.22, "share of a rival in every kind of samples, where no level was stated, that is no accident"

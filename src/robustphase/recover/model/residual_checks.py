@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from robustphase.recover.model.figures import Figures
-from robustphase.recover.model.limits import CHECKS, RIVAL_AUTO, scale_by_chance, scale_ratio_by_chance
+from robustphase.recover.model.limits import CHECKS, scale_by_chance, scale_ratio_by_chance
 from robustphase.recover.model.power import is_another_power
 from robustphase.recover.model.verdict import Check, Told
 
@@ -63,7 +63,7 @@ def _flags_follow(figures: Figures, stated: float | str) -> bool:
     Bad samples tell nothing of the signal: a share of them leaves no more than the rest of a perfect rank correlation, and they
     lower that of the samples kept.
     """
-    more = figures.missing > (RIVAL_AUTO if isinstance(stated, str) else stated)
+    more = figures.missing > (CHECKS.many_flags if isinstance(stated, str) else stated)
     follow = figures.correlation > max(1 - figures.missing / 2, figures.kept_correlation)
     return more and follow and figures.unexplained > CHECKS.exact
 
@@ -188,7 +188,7 @@ def evenness_check(figures: Figures, told: Told) -> Check:
     chance = 0.0 if math.isnan(figures.efficient) or curved else CHECKS.turn_hint
     rough = figures.rough > CHECKS.rough * (1 - figures.flagged) * scale_by_chance(figures.checked, chance)
     # As many as may be bad need not have been clean.
-    more = figures.flagged > (RIVAL_AUTO if isinstance(told.stated, str) else told.stated)
+    more = figures.flagged > (CHECKS.many_flags if isinstance(told.stated, str) else told.stated)
     proportional = (
         (grows and rough) or (more and _trimmed(figures)) or _follow(figures, told.stated) or _gains_in_turn(figures)
     )

@@ -10,7 +10,7 @@ from scipy.special import gammaln
 
 from robustphase.constants import TINY
 from robustphase.ordering import stable_order
-from robustphase.recover.model.limits import CHECKS, FIGURES, RIVAL_FROM
+from robustphase.recover.model.limits import CHECKS, FIGURES
 from robustphase.rows.source import Array
 
 #: Values from which on it is faster to put them in order by their digits, and the size up to which single precision holds them.
@@ -211,7 +211,7 @@ def crowded_counts(heard: Ordered, chosen: Array, means: Array) -> float:
     logarithms = np.log(means)
     most = 0.0
     # What has no such share cannot exceed it.
-    for number in np.flatnonzero(counts > RIVAL_FROM * numbers.size):
+    for number in np.flatnonzero(counts > CHECKS.few_flags * numbers.size):
         value = float(heard.values[numbers[lows[number]]])
         expected = float(np.exp(value * logarithms - means - gammaln(value + 1)).mean()) if value >= 0 else 0.0
         excess = counts[number] / numbers.size - expected

@@ -78,7 +78,7 @@ def rival_check(figures: Figures, stated: float | str, design: Design | None) ->
     error = math.sqrt(0.25 / max(figures.samples, 1))
     chance = CHECKS.deviations / 2 * error
     level = CHECKS.rival_auto if isinstance(stated, str) else stated
-    limit = (1 + CHECKS.rival_share) * level + CHECKS.rival + chance
+    limit = level + CHECKS.rival + chance
     # A rival whose samples are of every kind has more of them than can be seen. Where no level was stated it counts from where it
     # may as well be the answer; up to a stated level it may be an adversary's.
     least, mixed = (
@@ -137,7 +137,7 @@ def rival_check(figures: Figures, stated: float | str, design: Design | None) ->
 def _second_gain(figures: Figures, stated: float | str) -> bool:
     """Whether the answer at another gain explains more of every kind of samples than may be bad: its length is in doubt."""
     # Tails that are all on one side look like a small share of another gain.
-    told = CHECKS.rival_auto if isinstance(stated, str) else (1 + CHECKS.rival_share) * stated + CHECKS.rival
+    told = CHECKS.rival_auto if isinstance(stated, str) else stated + CHECKS.rival
     may_be_bad = max(told, CHECKS.rival_mixed)
     matters = abs(math.sqrt(max(figures.second_gain, 0.0)) - 1) > CHECKS.length
     # What an adversary erases or clips may be explained by a small gain, but does not follow the predictions.
