@@ -37,7 +37,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaincinv
 
-from robustphase.constants import TINY, derived, empirical, numeric
+from robustphase.constants import TINY, budget, derived, empirical, numeric
 from robustphase.descend.likelihood_fit import LikelihoodFit
 from robustphase.likelihood import e_step
 from robustphase.likelihood.noise_model import NOISE
@@ -62,6 +62,11 @@ class ContradictionOptions:
     once: float = derived(
         160.0,
         "fits in one of which chance alone goes beyond: the energy has a chi-square law, one degree per real unknown",
+    )
+    once_unfound: float = budget(
+        10.0,
+        "the same where fewer than half of the bad samples that are allowed for were found, and others may pass for clean: that "
+        "costs a third of a fit on average, and answers that are heard again for nothing stay as they are",
     )
     dear: float = derived(
         1.0,
@@ -147,12 +152,15 @@ def contradictions(problem: Problem, fit: LikelihoodFit, weights: Array) -> Cont
         seen.moves * seen.units > CONTRADICTION.negligible
     )
     found, unknowns = np.where(material, seen.energies, 0.0), real_unknowns(fit.state.signals)
+    most = _most_by_chance(
+        unknowns, np.where(_unfound(problem, weights), CONTRADICTION.once_unfound, CONTRADICTION.once)
+    )
     turns = np.where(seen.prices < CONTRADICTION.dear, found[len(ASKED) :], 0.0)
     clearest = np.arange(len(turns))[:, np.newaxis] == turns.argmax(axis=0)
     return Contradictions(
-        np.maximum(found[: len(ASKED)].max(axis=0) / _most_by_chance(unknowns), bends),
+        np.maximum(found[: len(ASKED)].max(axis=0) / most, bends),
         # These are looked at across the signal.
-        clearest & (turns > _most_by_chance(max(unknowns - 1, 1))),
+        clearest & (turns > _most_by_chance(max(unknowns - 1, 1), CONTRADICTION.once)),
     )
 
 
@@ -173,10 +181,17 @@ def bend(responses: Array, predictions: Array, level: float) -> float:
     return evidence / (CONTRADICTION.slack * CHECKS.hint) if is_another_power(power) else 0.0
 
 
-def _most_by_chance(unknowns: int) -> float:
-    """Energy over its mean, of as many independent errors, that is no chance any more."""
-    quantile = 2 * float(gammaincinv(unknowns / 2, 1 - 1 / CONTRADICTION.once)) / unknowns
-    return CONTRADICTION.slack * quantile
+def _unfound(problem: Problem, weights: Array) -> Array:
+    """Whether fewer than half of the bad samples that are allowed for were found, shape (k,)."""
+    used = np.broadcast_to(problem.weights > 0, weights.shape)
+    flagged = (used & ~kept(weights)).sum(axis=0)
+    return np.asarray(2 * flagged < problem.levels * used.sum(axis=0))
+
+
+def _most_by_chance(unknowns: int, once: Array | float) -> Array:
+    """Energy over its mean, of as many independent errors, that is chance only once in so many fits."""
+    quantiles = 2 * gammaincinv(unknowns / 2, 1 - 1 / np.asarray(once)) / unknowns
+    return np.asarray(CONTRADICTION.slack * quantiles)
 
 
 class Asked(NamedTuple):

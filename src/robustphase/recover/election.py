@@ -40,7 +40,7 @@ _GOLDEN = (np.sqrt(5) - 1) / 2
 class ElectionOptions:
     """Constants of the election."""
 
-    clear: float = empirical(1.5, "times as much power over noise make a signal clearer")
+    clear: float = empirical(1.25, "times as much power over noise make a signal clearer")
     tied: float = derived(1.0, "standard errors of a vote within which it decides nothing")
     places: int = budget(101, "residuals, from the least to the largest, at which their density is read off")
     neighbours: float = empirical(0.04, "share of the residuals in the neighbourhood from which it is read off")
@@ -96,14 +96,19 @@ def elected(residuals: Array, power: Array, used: Array, rules: Rules) -> int:
     if rules.settled is not None:
         margins = np.where(rules.settled, margins, -np.inf)
     standing = margins >= min(float(margins.max()), 0.0) - chance
-    clarity = power / np.maximum(halves, TINY)
-    standing &= ELECTION.clear * clarity >= clarity[standing].max()
+    standing &= ~_outshone(power / np.maximum(halves, TINY), halves, standing)
     margins = np.where(standing, margins, -np.inf)
     if margins[0] >= margins.max():
         return -1
     # Who is within chance of the winner counts as elected too, and explains its best half most closely.
     tied = margins >= margins.max() - chance
     return int(np.argmin(np.where(tied[1:], halves[1:], np.inf)))
+
+
+def _outshone(clarity: Array, halves: Array, standing: Array) -> Array:
+    """Whether one of those that stand is clearer and leaves no more noise, shape (l,)."""
+    clearer = clarity > ELECTION.clear * clarity[:, np.newaxis]
+    return np.asarray((standing & clearer & (halves <= halves[:, np.newaxis])).any(axis=1))
 
 
 def surplus_of_votes(noise: Array) -> Array:
