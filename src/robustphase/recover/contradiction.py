@@ -125,7 +125,7 @@ class Contradictions(NamedTuple):
     pulled: Array
 
 
-def contradictions(problem: Problem, fit: LikelihoodFit, weights: Array) -> Contradictions:
+def contradictions(problem: Problem, fit: LikelihoodFit, weights: Array, dim: Array) -> Contradictions:
     """What other influences have against the answers: one pass.
 
     Parameters
@@ -136,6 +136,8 @@ def contradictions(problem: Problem, fit: LikelihoodFit, weights: Array) -> Cont
         The answers.
     weights : ndarray of shape (m, k)
         Weights of the samples: those that are not kept have contradicted their answer already.
+    dim : ndarray of bool, shape (k,)
+        Faint answers. They are heard again anyway, and only what is beyond chance counts against them.
     """
     seen = asked_of(problem, fit, weights)
     bends = [
@@ -152,9 +154,8 @@ def contradictions(problem: Problem, fit: LikelihoodFit, weights: Array) -> Cont
         seen.moves * seen.units > CONTRADICTION.negligible
     )
     found, unknowns = np.where(material, seen.energies, 0.0), real_unknowns(fit.state.signals)
-    most = _most_by_chance(
-        unknowns, np.where(_unfound(problem, weights), CONTRADICTION.once_unfound, CONTRADICTION.once)
-    )
+    sooner = _unfound(problem, weights) & ~dim
+    most = _most_by_chance(unknowns, np.where(sooner, CONTRADICTION.once_unfound, CONTRADICTION.once))
     turns = np.where(seen.prices < CONTRADICTION.dear, found[len(ASKED) :], 0.0)
     clearest = np.arange(len(turns))[:, np.newaxis] == turns.argmax(axis=0)
     return Contradictions(

@@ -16,9 +16,9 @@ Where these tie, the shorter best half of residuals decides (Martin, Yohai and Z
 against others but are not elected: halfway between two signals nobody is contradicted much.
 
 Who holds a share of the samples can bring two signals to a tie, the farther apart, the shorter the second one is and the more
-it leaves to noise. So of those that are not refuted only the *clear* ones stand, with about as much power over the noise that
-they leave as the clearest has. The truth then loses ties with longer signals, which are near it, and wins those with shorter
-ones, which need not be.
+it leaves to noise. So whoever is *outshone* by another that is not refuted is not elected: clearly less power over noise, and
+either faint, with less power than half of its residuals spread, or with clearly more noise. More power alone is no merit: an
+attacker may well offer a signal that is too long, and that one leaves more noise too.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _GOLDEN = (np.sqrt(5) - 1) / 2
 class ElectionOptions:
     """Constants of the election."""
 
-    clear: float = empirical(1.25, "times as much power over noise make a signal clearer")
+    clear: float = empirical(1.25, "times as much power over noise, or as much noise, are clearly more")
     tied: float = derived(1.0, "standard errors of a vote within which it decides nothing")
     places: int = budget(101, "residuals, from the least to the largest, at which their density is read off")
     neighbours: float = empirical(0.04, "share of the residuals in the neighbourhood from which it is read off")
@@ -96,7 +96,7 @@ def elected(residuals: Array, power: Array, used: Array, rules: Rules) -> int:
     if rules.settled is not None:
         margins = np.where(rules.settled, margins, -np.inf)
     standing = margins >= min(float(margins.max()), 0.0) - chance
-    standing &= ~_outshone(power / np.maximum(halves, TINY), halves, standing)
+    standing &= ~_outshone(power, halves, standing)
     margins = np.where(standing, margins, -np.inf)
     if margins[0] >= margins.max():
         return -1
@@ -105,10 +105,13 @@ def elected(residuals: Array, power: Array, used: Array, rules: Rules) -> int:
     return int(np.argmin(np.where(tied[1:], halves[1:], np.inf)))
 
 
-def _outshone(clarity: Array, halves: Array, standing: Array) -> Array:
-    """Whether one of those that stand is clearer and leaves no more noise, shape (l,)."""
-    clearer = clarity > ELECTION.clear * clarity[:, np.newaxis]
-    return np.asarray((standing & clearer & (halves <= halves[:, np.newaxis])).any(axis=1))
+def _outshone(power: Array, halves: Array, standing: Array) -> Array:
+    """Whether one of those that stand is clearer, and they are faint themselves or leave clearly more noise, shape (l,)."""
+    clarity = power / np.maximum(halves, TINY)
+    clearer = standing & (clarity > ELECTION.clear * clarity[:, np.newaxis])
+    quieter = ELECTION.clear * halves < halves[:, np.newaxis]
+    faint = (clarity < 1)[:, np.newaxis]
+    return np.asarray((clearer & (quieter | faint)).any(axis=1))
 
 
 def surplus_of_votes(noise: Array) -> Array:

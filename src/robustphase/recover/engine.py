@@ -281,8 +281,8 @@ def _fit_with_evidence(
     run.history.note("likelihood", again.size, moved=fit.moves[-1], scale=scale)
     tell_found(np.sqrt(problem.units) * fit.state.signals / run.size)
     weights, counted = _classified(problem, fitted, fit)
-    against = contradictions(fitted, fit, weights)
     dim = faint(fitted, fit)
+    against = contradictions(fitted, fit, weights, dim)
     doubts = _Doubts(against.strengths, (against.strengths > 1) | dim)
     first = fit
     replaced = np.zeros(again.size, bool)
