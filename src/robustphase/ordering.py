@@ -42,7 +42,7 @@ def _by_digits(values: NDArray[Any]) -> NDArray[Any]:
 def _ordered_bits(values: NDArray[Any], dtype: type[np.float32] | type[np.float64]) -> NDArray[Any]:
     """Integers in the order of the values in this type."""
     # Zero has two signs, which are one value.
-    bits = np.add(values, 0.0, dtype=dtype).view(np.int32 if dtype is np.float32 else np.int64)
+    bits: NDArray[Any] = np.add(values, 0.0, dtype=dtype).view(np.int32 if dtype is np.float32 else np.int64)
     # Negative numbers have their bits in the other order.
     bits ^= (bits >> (8 * bits.itemsize - 1)) & np.iinfo(bits.dtype).max
     return bits

@@ -58,7 +58,7 @@ def variety(rows: Array, chosen: Array, rng: np.random.Generator) -> float:
     if count < DETERMINACY.fewest:
         return np.inf
     some = np.take(rows, chosen[rng.choice(len(chosen), count, replace=False, shuffle=False)], axis=0)
-    kernel = abs2(some @ some.conj().T).astype(np.float64)
+    kernel = abs2(some @ (some.conj() if some.dtype.kind == "c" else some).T).astype(np.float64)
     diagonal = np.einsum("ii->i", kernel)
     own = float(diagonal.sum()) / count
     diagonal[:] = 0.0
@@ -138,22 +138,27 @@ def _least_ritz_value(tangents: Array, free: Array | None, depth: int, rng: np.r
     made = 0
     while made < depth:
         earlier = basis[: given + made]
-        before = math.sqrt(float(vector @ vector))
-        vector = vector - (earlier @ vector) @ earlier
-        length = math.sqrt(float(vector @ vector))
-        if not length > DETERMINACY.cancelled * before:
+        vector, length, taken = _across(vector, earlier)
+        if not length > DETERMINACY.cancelled * math.hypot(length, taken):
             # Twice, since what is left is much shorter than what was taken away, and so not quite across it.
-            vector = vector - (earlier @ vector) @ earlier
-            length = math.sqrt(float(vector @ vector))
+            vector, length, _ = _across(vector, earlier)
         if not length > 1e-9:
             break
         basis[given + made] = vector = vector / length
-        images[made] = vector = np.dot(np.dot(tangents, vector.astype(tangents.dtype)), tangents).astype(np.float64)
+        images[made] = np.dot(np.dot(tangents, vector.astype(tangents.dtype)), tangents)
+        vector = images[made]
         made += 1
     if not made or not np.isfinite(images[made - 1]).all():
         return np.nan
     small = basis[given : given + made] @ images[:made].T
     return _least_eigenvalue((small + small.T) / 2, 1)
+
+
+def _across(vector: Array, units: Array) -> tuple[Array, float, float]:
+    """What a vector has across orthogonal unit vectors, its length, and the length of what was taken away."""
+    parts = np.dot(units, vector)
+    left = vector - np.dot(parts, units)
+    return left, math.sqrt(float(np.dot(left, left))), math.sqrt(float(np.dot(parts, parts)))
 
 
 def _least_eigenvalue(matrix: Array, number: int) -> float:

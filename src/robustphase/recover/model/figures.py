@@ -174,11 +174,10 @@ def measure(fit: FittedSamples, *, seed: int = 0) -> tuple[list[Figures], Design
 def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Design | None]:
     fit = part.fit
     n, p = fit.signals.shape
-    usable, keep, first_half = part.read, part.keep, part.first_half
-    halves = first_half[:, np.newaxis].astype(np.float64)
+    usable, keep = part.read, part.keep
     depth = FIGURES.depth if part.single is not None else FIGURES.passes if p <= FIGURES.swept_signals else 0
     starts = random_directions(n, 2, fit.signals.dtype, rng)
-    first = first_pass(part, keep, halves, starts[:, :1], rng)
+    first = first_pass(part, starts[:, :1], rng)
     predictions = first.predictions if fit.predictions is None else fit.predictions
     residuals = fit.responses - predictions - fit.centres
     left = [r[k] for r, k in zip(residuals.T, keep.T, strict=True)]
@@ -206,9 +205,8 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
     # What the start has across the answer is where a second signal would show.
     guesses = np.repeat(starts, p, axis=1) + np.tile(across(fit.initial_signals, fit.signals), 2)
     directions = strongest_directions(part, clipped, across(guesses, fit.signals), depth)
-    ahead, squares = last_pass(part, without_half(part, first, sizes), directions)
-    held_out = np.where(first_half[:, np.newaxis], ahead[:, :p], ahead[:, p:])
-    evidence = dependence(clipped, keep, first_half, squares) if depth else np.zeros((2, p))
+    held_out, squares = last_pass(part, without_half(part, first, sizes), directions)
+    evidence = dependence(part, clipped, squares) if depth else np.zeros((2, p))
     unknowns = n * (2 if np.iscomplexobj(fit.signals) else 1)
     good = (fit.covariate_weights >= 0.5) & usable
     turns, linear = changes(part, clipped, first, scales / np.maximum(powers * sizes**2, TINY))
