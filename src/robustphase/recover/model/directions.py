@@ -22,17 +22,21 @@ from robustphase.rows.passes import abs2, adjoint_block, in_slices, in_type_of, 
 from robustphase.rows.source import Array, Parts
 
 
-def strongest_directions(part: Part, clipped: Array, guesses: Array, depth: int) -> Array:
+def strongest_directions(part: Part, clipped: Array, starts: Array, depth: int) -> Array:
     """Unit vectors v across the signals along which residuals of each half depend most on ``|a·v|²``, shape (n, 2p).
 
-    They are Ritz vectors of ``Σ r a aᴴ`` with the largest absolute values, by Lanczos' method, one pass per step. So few steps
-    need no orthogonalisation but that to the last two vectors.
+    They are Ritz vectors of ``Σ r a aᴴ`` with the largest absolute values, by Lanczos' method, one pass per step, from one random
+    direction for either half. So few steps need no orthogonalisation but that to the last two vectors.
     """
     if not depth:
-        return guesses[:, :0]
-    times, units = _residual_moments(part, clipped), _units(part.fit.signals, guesses.shape[1])
+        return starts[:, :0]
+    times, own = _residual_moments(part, clipped), _normalised(part.fit.signals)
+    # What the initial signal has across the answer is where a second signal would show.
+    likely = _normalised(_across_only(part.fit.initial_signals, own))
+    units, guesses = np.concatenate((own, own), axis=1), np.concatenate((likely, likely), axis=1)
+    guesses = guesses + np.repeat(starts, own.shape[1], axis=1)
     # Every vector in one piece of memory, as the products read them.
-    vectors = np.asfortranarray(guesses)
+    vectors = np.asfortranarray(_normalised(_across_only(guesses, units)))
     basis, before = [], np.zeros_like(vectors)
     diagonal, beside = np.zeros((depth, guesses.shape[1])), np.zeros((depth, guesses.shape[1]))
     for step in range(depth):
@@ -78,7 +82,7 @@ def _residual_moments(part: Part, clipped: Array) -> Callable[[Array], Array]:
             # The products run in single precision, so the residuals between them may as well.
             narrow, result = in_type_of(single, vectors), np.empty_like(vectors)
             for rows, r, own in halves:
-                result[:, own] = adjoint_block(rows, r * multiply_block(rows, narrow[:, own]))
+                result[:, own] = _moment(rows, r, narrow[:, own])
             return result
 
         return in_memory
@@ -94,6 +98,14 @@ def _residual_moments(part: Part, clipped: Array) -> Callable[[Array], Array]:
         return part.fit.source.reduce(in_slices(kernel, 4 * p), (split,)).sums[0]
 
     return swept
+
+
+def _moment(rows: Array, factors: Array, vectors: Array) -> Array:
+    """``Σ r a aᴴ v``."""
+    if rows.dtype == vectors.dtype == np.float32 and vectors.ndim == 1:
+        # As below, which asks longer what to do than it takes.
+        return np.asarray(np.dot(factors * np.dot(rows, vectors), rows))
+    return adjoint_block(rows, factors * multiply_block(rows, vectors))
 
 
 def dependence(part: Part, clipped: Array, squares: Array) -> Array:
@@ -129,11 +141,6 @@ def _correlations(values: Array, others: Array) -> list[float]:
     ]
 
 
-def across(vectors: Array, signals: Array) -> Array:
-    """Unit vectors across the signals, along which the residuals of a fit vanish on average anyway."""
-    return _normalised(_across_only(vectors, _units(signals, vectors.shape[1])))
-
-
 def _normalised(vectors: Array) -> Array:
     normalised: Array = vectors / np.maximum(column_lengths(vectors), TINY)
     return normalised
@@ -148,12 +155,6 @@ def column_lengths(vectors: Array) -> Array:
 def _column_squares(vectors: Array) -> Array:
     squares: Array = np.vecdot(vectors.T, vectors.T).real
     return squares
-
-
-def _units(signals: Array, count: int) -> Array:
-    """The directions of the signals, repeated for so many vectors."""
-    units = _normalised(signals)
-    return units if count == signals.shape[1] else np.concatenate((units,) * (count // signals.shape[1]), axis=1)
 
 
 def _across_only(vectors: Array, units: Array) -> Array:
@@ -199,7 +200,7 @@ def changes(part: Part, residuals: Array, first: First, units: Array) -> tuple[A
     turn = units * excess[:p] / np.maximum(count, 1.0)
     # The variance of what is linear in rows whose entries have the mean square ℓ is ℓ times the squared length of its factor.
     total = (residuals**2).sum(axis=0)
-    average = lengths @ used / len(fit.signals)
+    average = lengths @ used.astype(np.float64) / len(fit.signals)
     share = excess[p:] ** 2 / np.maximum(total * average, TINY)
     return np.array((turn, evidence[:p])), np.array((share, evidence[p:]))
 

@@ -13,7 +13,7 @@ import numpy as np
 from robustphase.constants import TINY
 from robustphase.recover.model.design import Design, design_of, first_pass, mostly
 from robustphase.recover.model.determinacy import random_directions
-from robustphase.recover.model.directions import across, changes, dependence, strongest_directions
+from robustphase.recover.model.directions import changes, dependence, strongest_directions
 from robustphase.recover.model.held_out import last_pass, without_half
 from robustphase.recover.model.limits import CHECKS, FIGURES
 from robustphase.recover.model.power import power_of
@@ -202,9 +202,7 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
         # Where noise grows with the signal, every residual is worth what its own scale makes of it.
         standard = residuals / np.maximum(fit.spreads, TINY)
         clipped = clip(standard, scales, keep)[0]
-    # What the start has across the answer is where a second signal would show.
-    guesses = np.repeat(starts, p, axis=1) + np.tile(across(fit.initial_signals, fit.signals), 2)
-    directions = strongest_directions(part, clipped, across(guesses, fit.signals), depth)
+    directions = strongest_directions(part, clipped, starts, depth)
     held_out, squares = last_pass(part, without_half(part, first, sizes), directions)
     evidence = dependence(part, clipped, squares) if depth else np.zeros((2, p))
     unknowns = n * (2 if np.iscomplexobj(fit.signals) else 1)
@@ -242,7 +240,7 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
             rival = _rival(part, j, residuals[:, j], predictions[:, j], good[:, j], k, scales[j])
         along = part.along[k[part.along]]
         r, at = clipped[along, j], part.positions[along]
-        next_to = at[1:] == at[:-1] + 1
+        followed_by_next = np.flatnonzero(at[1:] == at[:-1] + 1)
         drift, gain = correlations(r, at, predictions[along, j] * (at - at.sum() / max(at.size, 1)))
         figures.append(
             Figures(
@@ -268,7 +266,7 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
                 slope=slope,
                 slope_error=slope_error,
                 background=float(fit.centres[j] + scales[j] * means[j]),
-                neighbours=correlation(r[:-1][next_to], r[1:][next_to]),
+                neighbours=correlation(r[followed_by_next], r[followed_by_next + 1]),
                 drift=drift,
                 gain=gain,
                 turn=float(turns[0, j]),
