@@ -176,7 +176,7 @@ def followed(ahead: Ordered, heard: Ordered, flagged: Array) -> tuple[float, flo
     ratios = heard.values[larger] / np.maximum(ahead.values[larger], TINY)
     logarithms = np.sort(np.log(np.maximum(ratios, FIGURES.least_ratio)))
     low, high = (logarithms[int(share * larger.size)] for share in (0.16, 0.84))
-    return rank_correlation(ahead, heard, flagged) * float(np.sqrt(numbers.size)), float(high - low) / 2
+    return rank_correlation(ahead, heard, flagged, numbers) * float(np.sqrt(numbers.size)), float(high - low) / 2
 
 
 def _ties(values: Array) -> bool:
