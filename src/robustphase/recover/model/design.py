@@ -137,8 +137,7 @@ def design_of(first: First, real_rows: bool, keep: Array, usable: Array, n: int)
     """The rows that were kept, or all usable ones where most are not, held against a standard normal design."""
     assert first.lengths is not None
     rows = keep if 2 * np.count_nonzero(keep) >= keep.size else usable
-    lengths = first.lengths[rows]
-    lengths = lengths[np.isfinite(lengths)]
+    lengths = first.lengths[rows & np.isfinite(first.lengths)]
     typical = median(lengths) if lengths.size else 0.0
     if not typical > 0:
         return Design(0.0, 0.0, 0.0, 0.0, 0, 0.0)

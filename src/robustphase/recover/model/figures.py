@@ -213,6 +213,7 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
     figures = []
     for j in range(p):
         used, k, y = usable[:, j], keep[:, j], fit.responses[:, j]
+        predicted, remaining = predictions[:, j], residuals[:, j]
         g = good[:, j] if np.count_nonzero(good[:, j]) > 0.5 * np.count_nonzero(used) else used
         told_ahead, told = ordered(held_out[:, j]), ordered(y)
         by_ahead = in_order(told_ahead, k)
@@ -223,25 +224,25 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
             float(fit.levels[j]),
             by_means=fit.counts or tailless[j],
         )
-        by_prediction = ordered(predictions[:, j])
+        by_prediction = ordered(predicted)
         chosen = in_order(by_prediction, k)
-        thirds = in_thirds(predictions[chosen, j], residuals[chosen, j], tailless=tailless[j])
+        thirds = in_thirds(predicted[chosen], remaining[chosen], tailless=tailless[j])
         missing = missing_shares(k[in_order(by_prediction, g)])
         slope, slope_error = slope_along(thirds.predictions, thirds.residuals)
         # Of counts it is known how they grow.
         growth = 1.0 if fit.counts else unevenness(thirds)
         uneven = growth
         if fit.spreads is not None or fit.counts:
-            own = in_thirds(thirds.predictions, standard[chosen, j], tailless=tailless[j])
+            own = in_thirds(thirds.predictions, standard[:, j][chosen], tailless=tailless[j])
             uneven = unevenness(own, counts=fit.counts)
         follow, flagged_spread = followed(told_ahead, told, g & ~k)
         rival = Rival(0.0, 0.0)
         if _contested(part, j, follow):
-            rival = _rival(part, j, residuals[:, j], predictions[:, j], good[:, j], k, scales[j])
+            rival = _rival(part, j, remaining, predicted, good[:, j], k, scales[j])
         along = part.along[k[part.along]]
-        r, at = clipped[along, j], part.positions[along]
+        r, at = clipped[:, j][along], part.positions[along]
         followed_by_next = np.flatnonzero(at[1:] == at[:-1] + 1)
-        drift, gain = correlations(r, at, predictions[along, j] * (at - at.sum() / max(at.size, 1)))
+        drift, gain = correlations(r, at, predicted[along] * (at - at.sum() / max(at.size, 1)))
         figures.append(
             Figures(
                 samples=int(part.usable[j]),
@@ -274,9 +275,9 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
                 rival=rival.share,
                 rival_everywhere=rival.everywhere,
                 entry=entries[j],
-                crowded=crowded_counts(told, g, predictions[:, j] + fit.centres[j])
+                crowded=crowded_counts(told, g, predicted + fit.centres[j])
                 if fit.counts
-                else crowded_share(told, g, predictions[:, j], float(scales[j])),
+                else crowded_share(told, g, predicted, float(scales[j])),
                 missing=missing[0],
                 missing_low=missing[1],
                 missing_high=missing[2],
