@@ -14,7 +14,7 @@ from robustphase.constants import TINY
 from robustphase.recover.model.determinacy import least_curvature, variety
 from robustphase.recover.model.residuals import NORMAL_MAD, median
 from robustphase.recover.model.samples import Part, column_counts, project_rows, squared_lengths, sum_rows
-from robustphase.rows import MemoryRows, OperatorRows
+from robustphase.rows import OperatorRows
 from robustphase.rows.passes import abs2, adjoint_block, in_slices, in_type_of, project_block
 from robustphase.rows.source import Array, Parts
 
@@ -91,11 +91,8 @@ def first_pass(part: Part, probe: Array, rng: np.random.Generator) -> First:
         return Parts(sums=(sums, abs2(along).sum(axis=0)), rows=(s, lengths))
 
     sliced, per_row = in_slices(kernel, 4 * p), (fit.responses, keep, factors, rows)
-    if part.single is not None and isinstance(fit.source, MemoryRows):
-        # Rows that were taken are few, and need no blocks or threads of their own.
-        parts = sliced(fit.source.array, *per_row)
-    else:
-        parts = fit.source.reduce(sliced, per_row)
+    # Rows that were taken are few, and need no blocks or threads of their own.
+    parts = fit.source.reduce(sliced, per_row) if part.rows is None else sliced(part.rows, *per_row)
     sums, along = parts.sums
     projections, lengths = parts.rows
     if part.lengths is not None:

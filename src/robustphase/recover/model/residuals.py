@@ -11,6 +11,7 @@ from scipy.special import gammaln
 from robustphase.constants import TINY
 from robustphase.ordering import stable_order
 from robustphase.recover.model.limits import CHECKS, FIGURES
+from robustphase.recover.model.samples import column_counts
 from robustphase.rows.source import Array
 
 #: Values from which on it is faster to put them in order by their digits, and the size up to which single precision holds them.
@@ -24,7 +25,7 @@ def clip(residuals: Array, scales: Array, keep: Array) -> tuple[Array, Array]:
     """Kept residuals over their scale, clipped and centred, zero where they are not kept; and their means before."""
     clipped = np.clip(residuals / np.maximum(scales, TINY), -FIGURES.clip, FIGURES.clip)
     clipped = np.where(keep, clipped, 0.0)
-    means = clipped.sum(axis=0) / np.maximum(keep.sum(axis=0), 1)
+    means = clipped.sum(axis=0) / np.maximum(column_counts(keep), 1)
     return clipped - np.where(keep, means, 0.0), means
 
 
@@ -127,7 +128,7 @@ def ordered(values: Array) -> Ordered:
 
 def in_order(values: Ordered, chosen: Array) -> Array:
     """Numbers of the chosen values (a mask), the smallest value first."""
-    numbers: Array = values.order[chosen[values.order]]
+    numbers: Array = values.order if chosen.all() else values.order[chosen[values.order]]
     return numbers
 
 

@@ -72,9 +72,9 @@ class FittedSamples(NamedTuple):
 class Part(NamedTuple):
     """The rows that are looked at, where they stand, and how many samples are usable and kept among all, shape (p,).
 
-    Rows in memory come first half first, and in single precision as well; rows that no signal keeps and that are too large for it
-    are zeros. ``along`` numbers them as they stand in the data, and ``lengths`` are their squared lengths; ``read`` and ``keep``,
-    of shape (m, p), tell which of their samples are usable and which are kept.
+    Rows in memory come first half first; ``single`` are the same in single precision, where those that no signal keeps and that
+    are too large for it are zeros. ``lengths`` are their squared lengths, and ``along`` numbers them as they stand in the data.
+    ``read`` and ``keep``, of shape (m, p), tell which of their samples are usable and which are kept.
     """
 
     fit: FittedSamples
@@ -83,6 +83,7 @@ class Part(NamedTuple):
     kept: Array
     first_half: Array
     along: Array
+    rows: Array | None
     single: Array | None
     lengths: Array | None
     read: Array
@@ -115,7 +116,9 @@ def taken(fit: FittedSamples, rng: np.random.Generator) -> Part:
     everything = np.arange(m)
     count = checked_rows(m, n, n * (2 if np.iscomplexobj(fit.signals) else 1))
     if isinstance(fit.source, OperatorRows) or count * n > FIGURES.numbers:
-        return Part(fit, everything, usable, keep, np.asarray(rng.random(m) < 0.5), everything, None, None, read, keeps)
+        return Part(
+            fit, everything, usable, keep, np.asarray(rng.random(m) < 0.5), everything, None, None, None, read, keeps
+        )
     positions = everything
     if count < m:
         positions = np.flatnonzero(np.repeat(_drawn(m // 2, count // 2, rng), 2))
@@ -152,8 +155,8 @@ def taken(fit: FittedSamples, rng: np.random.Generator) -> Part:
     if large.any():
         narrow = narrow.copy() if narrow is rows else narrow
         narrow[large], lengths[large] = 0, 0
-    part = part._replace(source=MemoryRows(rows if fit.predictions is None else narrow))
-    return Part(part, positions, usable, keep, first_half, along, narrow, lengths, read, keeps)
+    rows = rows if fit.predictions is None else narrow
+    return Part(part, positions, usable, keep, first_half, along, rows, narrow, lengths, read, keeps)
 
 
 def _drawn(total: int, count: int, rng: np.random.Generator) -> Array:
