@@ -182,23 +182,29 @@ def project_rows(rows: Array, vectors: Array) -> Array:
 
     A product with one vector reads rows at full speed, and one with a few of them takes longer than so many of the former.
     """
-    if vectors.shape[1] > FEW_COLUMNS or (vectors.dtype.kind == "c") != (rows.dtype.kind == "c"):
+    narrow = in_type_of(rows, vectors)
+    if not _one_by_one(rows, narrow):
         return project_block(rows, vectors)
-    projections = np.empty((vectors.shape[1], len(rows)), np.result_type(vectors, np.float64))
-    for own, vector in zip(projections, in_type_of(rows, vectors).T, strict=True):
+    projections = np.empty((vectors.shape[1], len(rows)), np.result_type(narrow, np.float64))
+    for own, vector in zip(projections, narrow.T, strict=True):
         own[:] = np.dot(rows, vector)
     return projections.T
 
 
 def sum_rows(rows: Array, coefficients: Array) -> Array:
-    """``Aᴴ C`` of rows in memory, in double precision: of few columns one after the other as well."""
+    """``Aᴴ C`` of rows in memory, of few columns one after the other as well."""
     columns = in_type_of(rows, coefficients)
-    if columns.shape[1] > FEW_COLUMNS or columns.dtype != rows.dtype or rows.nbytes > CACHE:
+    if not _one_by_one(rows, columns):
         return adjoint_block(rows, columns)
     sums = np.empty((columns.shape[1], rows.shape[1]), np.result_type(rows, np.float64))
     for own, column in zip(sums, columns.conj().T if columns.dtype.kind == "c" else columns.T, strict=True):
         own[:] = np.dot(column, rows)
     return sums.conj().T
+
+
+def _one_by_one(rows: Array, columns: Array) -> bool:
+    """Whether as many products with one vector are faster than one with all of these columns."""
+    return columns.shape[1] <= FEW_COLUMNS and columns.dtype == rows.dtype and rows.nbytes <= CACHE
 
 
 def squared_lengths(rows: Array) -> Array:
