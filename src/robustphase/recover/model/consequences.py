@@ -56,9 +56,8 @@ def sampling_error(figures: Figures, design: Design | None, is_complex: bool) ->
     Of two estimates of the noise the larger one counts, unless its law is clearly skewed.
     """
     left = _left_by_few(figures, is_complex)
-    if math.isnan(figures.efficient) and _clearly_skewed(figures):
-        figures = figures._replace(efficient=figures.law)
-    return noise_error(figures, design, is_complex) / left if left > 0 else np.inf
+    noise = figures.law if math.isnan(figures.efficient) and _clearly_skewed(figures) else _larger_noise(figures)
+    return _noise_error(figures, noise, design, is_complex) / left if left > 0 else np.inf
 
 
 def _left_by_few(figures: Figures, is_complex: bool) -> float:
@@ -82,9 +81,9 @@ def error_as_given(figures: Figures, design: Design | None, is_complex: bool) ->
     and there the larger one is taken still.
     """
     n = figures.unknowns // (2 if is_complex else 1)
-    if design is None or design.shift <= largest_shift(n, design.rows):
-        figures = figures._replace(efficient=_met_noise(figures))
-    error, left = noise_error(figures, design, is_complex), _left_by_few(figures, is_complex)
+    centred = design is None or design.shift <= largest_shift(n, design.rows)
+    noise = _met_noise(figures) if centred else _larger_noise(figures)
+    error, left = _noise_error(figures, noise, design, is_complex), _left_by_few(figures, is_complex)
     # A part of no length is seen by its square alone, and so known to the root of what is left of it.
     parts = min(figures.balance * error, max(error, CHECKS.by_squares * math.sqrt(error)))
     return figures.stretch * max(error / left, parts) if left > 0 else np.inf
@@ -101,6 +100,14 @@ def _met_noise(figures: Figures) -> float:
     return figures.law if _clearly_skewed(figures) else _plain_noise(figures)
 
 
+def _larger_noise(figures: Figures) -> float:
+    """Standard deviation of the noise, by the larger of its estimates where it does not depend on the signal.
+
+    Noise that grows with the signal is met where the gradient weighs it most.
+    """
+    return max(figures.scale, figures.noise) if math.isnan(figures.efficient) else figures.efficient
+
+
 def _plain_noise(figures: Figures) -> float:
     return figures.noise if figures.noise > 0 else figures.scale
 
@@ -113,8 +120,8 @@ def _clearly_skewed(figures: Figures) -> bool:
     return skewed and even
 
 
-def noise_error(figures: Figures, design: Design | None, is_complex: bool) -> float:
-    """Relative standard error of the signal from noise alone, behind standardised rows."""
+def _noise_error(figures: Figures, noise: float, design: Design | None, is_complex: bool) -> float:
+    """Relative standard error of the signal from noise of this standard deviation alone, behind standardised rows."""
     share = figures.unknowns / max(figures.kept, 1)
     if share >= 1:
         return np.inf
@@ -122,7 +129,5 @@ def noise_error(figures: Figures, design: Design | None, is_complex: bool) -> fl
     if design is not None and design.curvature < CHECKS.curvature:
         # The direction that is known least decides.
         energy *= math.sqrt(max(design.curvature, 0.0)) / max(design.scale, TINY)
-    # Noise that grows with the signal is met where the gradient weighs it most.
-    scale = max(figures.scale, figures.noise) if math.isnan(figures.efficient) else figures.efficient
-    noise = scale / max(energy, 1e-200) / math.sqrt(1 - share)
-    return 0.5 * float(noise) * math.sqrt((2 if is_complex else 1) * share)
+    relative = noise / max(energy, 1e-200) / math.sqrt(1 - share)
+    return 0.5 * float(relative) * math.sqrt((2 if is_complex else 1) * share)

@@ -13,8 +13,8 @@ import numpy as np
 from robustphase.constants import TINY
 from robustphase.recover.model.determinacy import least_curvature, variety
 from robustphase.recover.model.residuals import NORMAL_MAD, median
-from robustphase.recover.model.samples import Part
-from robustphase.rows import MemoryRows, OperatorRows
+from robustphase.recover.model.samples import Part, column_counts, project_rows, squared_lengths, sum_rows
+from robustphase.rows import OperatorRows
 from robustphase.rows.passes import abs2, adjoint_block, in_slices, in_type_of, project_block
 from robustphase.rows.source import Array, Parts
 
@@ -64,40 +64,39 @@ class First(NamedTuple):
     variety: float
 
 
-def first_pass(part: Part, keep: Array, halves: Array, probe: Array, rng: np.random.Generator) -> First:
+def first_pass(part: Part, probe: Array, rng: np.random.Generator) -> First:
     """Predictions, mean gradient of the first half less that of the second, and figures of the design."""
-    fit = part.fit
+    fit, keep, first_half = part.fit, part.keep, part.first_half[:, np.newaxis]
     p, signals, centres = fit.signals.shape[1], fit.signals, fit.centres
-    operator = isinstance(fit.source, OperatorRows)
+    operator, both = isinstance(fit.source, OperatorRows), np.concatenate((signals, probe), axis=1)
     # Most rows are kept or nothing can be said; where they are not, the figures of the design are about all of them.
     most = mostly(keep)
     rows = most if 2 * np.count_nonzero(most) >= len(keep) else np.ones((len(keep), 1), bool)
-    of_first = (keep & (halves > 0)).sum(axis=0)
-    of_second = keep.sum(axis=0) - of_first
-    factors = np.where(halves > 0, 1 / np.maximum(of_first, 1.0), -1 / np.maximum(of_second, 1.0))
+    of_first = column_counts(keep & first_half)
+    of_second = column_counts(keep) - of_first
+    factors = np.where(first_half, 1 / np.maximum(of_first, 1.0), -1 / np.maximum(of_second, 1.0))
+    project, add_up = (project_block, adjoint_block) if part.single is None else (project_rows, sum_rows)
 
     def kernel(block: Array, y: Array, kept_: Array, factor: Array, row: Array) -> Parts:
         with np.errstate(over="ignore", invalid="ignore"):
-            # Twice a matrix by a vector is faster than a matrix by two of them.
-            s, projected = project_block(block, signals), project_block(block, probe)
+            projected = project(block, both)
+            s, along = projected[:, :p], np.where(row, projected[:, p:], 0.0)
             pull = np.where(kept_, (abs2(s) + (centres - y)) * s, 0.0) * factor
-            along = np.where(row, projected, 0.0)
             # One column after the other in memory, as the product reads them.
             dtype = pull.dtype if operator else in_type_of(block, pull[:0]).dtype
             columns = np.empty((p + 2, len(y)), dtype).T
             columns[:, :p], columns[:, p:-1], columns[:, -1:] = pull, along, row
-            sums = adjoint_block(block, columns)
-            lengths = np.zeros(len(y)) if operator else _squared_lengths(block)
+            sums = add_up(block, columns)
+            lengths = np.zeros(len(y)) if operator or part.lengths is not None else squared_lengths(block)
         return Parts(sums=(sums, abs2(along).sum(axis=0)), rows=(s, lengths))
 
     sliced, per_row = in_slices(kernel, 4 * p), (fit.responses, keep, factors, rows)
-    if part.single is not None and isinstance(fit.source, MemoryRows):
-        # Rows that were taken are few, and need no blocks or threads of their own.
-        parts = sliced(fit.source.array, *per_row)
-    else:
-        parts = fit.source.reduce(sliced, per_row)
+    # Rows that were taken are few, and need no blocks or threads of their own.
+    parts = fit.source.reduce(sliced, per_row) if part.rows is None else sliced(part.rows, *per_row)
     sums, along = parts.sums
     projections, lengths = parts.rows
+    if part.lengths is not None:
+        lengths = part.lengths
     count = max(int(np.count_nonzero(rows)), 1)
     return First(
         projections=projections,
@@ -116,7 +115,7 @@ def first_pass(part: Part, keep: Array, halves: Array, probe: Array, rng: np.ran
 def _curvature(part: Part, projections: Array, rows: Array, rng: np.random.Generator) -> float:
     """Least curvature of the loss at a typical answer over what standard normal rows would give; NaN if it cannot be told."""
     signals = part.fit.signals
-    energies = np.sum(abs2(signals), axis=0)
+    energies = abs2(signals).sum(axis=0)
     column = int(np.argsort(energies)[energies.size // 2])
     if part.single is None or not energies[column] > 0:
         return np.nan
@@ -131,19 +130,11 @@ def mostly(keep: Array) -> Array:
     return mostly
 
 
-def _squared_lengths(block: Array) -> Array:
-    # Real and imaginary parts side by side are read at once, which is several times as fast as one after the other.
-    parts = np.ascontiguousarray(block).view(block.real.dtype) if block.dtype.kind == "c" else block
-    total: Array = np.vecdot(parts, parts)
-    return total
-
-
 def design_of(first: First, real_rows: bool, keep: Array, usable: Array, n: int) -> Design:
     """The rows that were kept, or all usable ones where most are not, held against a standard normal design."""
     assert first.lengths is not None
     rows = keep if 2 * np.count_nonzero(keep) >= keep.size else usable
-    lengths = first.lengths[rows]
-    lengths = lengths[np.isfinite(lengths)]
+    lengths = first.lengths[rows & np.isfinite(first.lengths)]
     typical = median(lengths) if lengths.size else 0.0
     if not typical > 0:
         return Design(0.0, 0.0, 0.0, 0.0, 0, 0.0)

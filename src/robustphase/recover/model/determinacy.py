@@ -7,6 +7,7 @@ eigenvalue of the mean of ``|a·x|² a aᵀ`` over k rows per unknown is ``(1 �
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,7 +59,7 @@ def variety(rows: Array, chosen: Array, rng: np.random.Generator) -> float:
     if count < DETERMINACY.fewest:
         return np.inf
     some = np.take(rows, chosen[rng.choice(len(chosen), count, replace=False, shuffle=False)], axis=0)
-    kernel = abs2(some @ some.conj().T).astype(np.float64)
+    kernel = abs2(some @ (some.conj() if some.dtype.kind == "c" else some).T).astype(np.float64)
     diagonal = np.einsum("ii->i", kernel)
     own = float(diagonal.sum()) / count
     diagonal[:] = 0.0
@@ -105,8 +106,8 @@ def least_curvature(rows: Array, projections: Array, signal: Array, rng: np.rand
         some[-1] = len(projections) - 1
         rows, projections = np.take(rows, some, axis=0), projections[some]
         count = int(np.count_nonzero(projections))
-    tangents = _tangents(rows, projections, is_complex)
     if unknowns <= DETERMINACY.curvature_exact:
+        tangents = _tangents(rows, projections, is_complex)
         moment = tangents.T @ tangents / count
         if not np.isfinite(moment).all():
             return np.nan
@@ -115,7 +116,8 @@ def least_curvature(rows: Array, projections: Array, signal: Array, rng: np.rand
     else:
         depth = int(np.ceil(DETERMINACY.curvature_depth * np.sqrt(unknowns / count)))
         free = np.conj(1j * signal).astype(np.complex128).view(np.float64) if is_complex else None
-        least = _least_ritz_value(tangents, free, depth, rng) / count
+        times = _curvature_along(rows, projections, is_complex)
+        least = _least_ritz_value(times, free, rng.standard_normal((unknowns,)), depth) / count
     normal = (0.5 * weaker if is_complex else 1.0) * (1 - (unknowns / count) ** 0.5) ** 3
     return float(max(least, 0.0) / normal)
 
@@ -127,33 +129,47 @@ def _tangents(rows: Array, projections: Array, is_complex: bool) -> Array:
     return tangents.view(tangents.real.dtype) if is_complex else tangents
 
 
-def _least_ritz_value(tangents: Array, free: Array | None, depth: int, rng: np.random.Generator) -> float:
-    """The least Ritz value of ``v ↦ Σ (t·v) t`` after so many steps, across a unit vector that is free."""
-    unknowns = tangents.shape[1]
+def _curvature_along(rows: Array, projections: Array, is_complex: bool) -> Callable[[Array], Array]:
+    """The map ``v ↦ Σ (t·v) t``, whose products run in the precision of the rows."""
+    if is_complex:
+        tangents = _tangents(rows, projections, is_complex)
+        return lambda vector: np.asarray(np.dot(np.dot(tangents, vector.astype(tangents.dtype)), tangents))
+    # A few steps take less time than so many tangents.
+    weights = abs2(projections).astype(rows.dtype)
+    return lambda vector: np.asarray(np.dot(weights * np.dot(rows, vector.astype(rows.dtype)), rows))
+
+
+def _least_ritz_value(times: Callable[[Array], Array], free: Array | None, vector: Array, depth: int) -> float:
+    """The least Ritz value of a symmetric map after so many steps from a vector, across a unit vector that is free."""
+    unknowns = vector.size
     given = 0 if free is None else 1
     basis, images = np.zeros((given + depth, unknowns)), np.zeros((depth, unknowns))
     if free is not None:
         basis[0] = free
-    vector: Array = rng.standard_normal((unknowns,))
     made = 0
     while made < depth:
         earlier = basis[: given + made]
-        before = math.sqrt(float(vector @ vector))
-        vector = vector - (earlier @ vector) @ earlier
-        length = math.sqrt(float(vector @ vector))
-        if not length > DETERMINACY.cancelled * before:
+        vector, length, taken = _across(vector, earlier)
+        if not length > DETERMINACY.cancelled * math.hypot(length, taken):
             # Twice, since what is left is much shorter than what was taken away, and so not quite across it.
-            vector = vector - (earlier @ vector) @ earlier
-            length = math.sqrt(float(vector @ vector))
+            vector, length, _ = _across(vector, earlier)
         if not length > 1e-9:
             break
         basis[given + made] = vector = vector / length
-        images[made] = vector = np.dot(np.dot(tangents, vector.astype(tangents.dtype)), tangents).astype(np.float64)
+        images[made] = times(vector)
+        vector = images[made]
         made += 1
     if not made or not np.isfinite(images[made - 1]).all():
         return np.nan
     small = basis[given : given + made] @ images[:made].T
     return _least_eigenvalue((small + small.T) / 2, 1)
+
+
+def _across(vector: Array, units: Array) -> tuple[Array, float, float]:
+    """What a vector has across orthogonal unit vectors, its length, and the length of what was taken away."""
+    parts = np.dot(units, vector)
+    left = vector - np.dot(parts, units)
+    return left, math.sqrt(float(np.dot(left, left))), math.sqrt(float(np.dot(parts, parts)))
 
 
 def _least_eigenvalue(matrix: Array, number: int) -> float:
@@ -170,5 +186,5 @@ def random_directions(n: int, count: int, dtype: Any, rng: np.random.Generator) 
     values = rng.standard_normal((n, count)).astype(np.result_type(dtype, np.float64))
     if np.iscomplexobj(values):
         values = values + 1j * rng.standard_normal((n, count))
-    directions: Array = values / np.linalg.norm(values, axis=0)
+    directions: Array = values / np.sqrt(abs2(values).sum(axis=0))
     return directions

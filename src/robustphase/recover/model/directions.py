@@ -16,34 +16,42 @@ from scipy.linalg.lapack import dstev
 
 from robustphase.constants import TINY
 from robustphase.recover.model.design import First
-from robustphase.recover.model.residuals import correlations
-from robustphase.recover.model.samples import Part
+from robustphase.recover.model.limits import FIGURES
+from robustphase.recover.model.samples import Part, column_counts, sum_rows
 from robustphase.rows.passes import abs2, adjoint_block, in_slices, in_type_of, multiply_block, project_block
 from robustphase.rows.source import Array, Parts
 
 
-def strongest_directions(part: Part, clipped: Array, guesses: Array, depth: int) -> Array:
+def strongest_directions(part: Part, clipped: Array, starts: Array, depth: int) -> Array:
     """Unit vectors v across the signals along which residuals of each half depend most on ``|a·v|²``, shape (n, 2p).
 
-    They are Ritz vectors of ``Σ r a aᴴ`` with the largest absolute values, by Lanczos' method, one pass per step. So few steps
-    need no orthogonalisation but that to the last two vectors.
+    They are Ritz vectors of ``Σ r a aᴴ`` with the largest absolute values, by Lanczos' method, one pass per step, from one random
+    direction for either half. So few steps need no orthogonalisation but that to the last two vectors.
     """
     if not depth:
-        return guesses[:, :0]
-    times, units = _residual_moments(part, clipped), _units(part.fit.signals, guesses.shape[1])
-    basis, vectors, before = [], guesses, np.zeros_like(guesses)
+        return starts[:, :0]
+    times, own = _residual_moments(part, clipped), _normalised(part.fit.signals)
+    # What the initial signal has across the answer is where a second signal would show.
+    likely = _normalised(_across_only(part.fit.initial_signals, own))
+    units, guesses = np.concatenate((own, own), axis=1), np.concatenate((likely, likely), axis=1)
+    guesses = guesses + np.repeat(starts, own.shape[1], axis=1)
+    # Every vector in one piece of memory, as the products read them.
+    vectors = np.asfortranarray(_normalised(_across_only(guesses, units)))
+    basis, before = [], np.zeros_like(vectors)
     diagonal, beside = np.zeros((depth, guesses.shape[1])), np.zeros((depth, guesses.shape[1]))
     for step in range(depth):
-        image = _across_only(times(vectors), units)
+        image = times(vectors)
         diagonal[step] = np.vecdot(vectors.T, image.T).real
         basis.append(vectors)
         if step + 1 == depth:
             break
+        image = _across_only(image, units)
         left = image - vectors * diagonal[step] - before
-        lengths = column_lengths(left)
-        beside[step] = np.where(lengths > 1e-9 * column_lengths(image), lengths, 0.0)
-        before = vectors * beside[step]
-        vectors = left * ((beside[step] > 0) / np.maximum(lengths, TINY))
+        squares = _column_squares(left)
+        goes_on = squares > 1e-18 * _column_squares(image)
+        beside[step] = lengths = np.sqrt(squares * goes_on)
+        before = vectors * lengths
+        vectors = left * (goes_on / np.maximum(lengths, TINY))
     strongest = np.array([_strongest(own, next_to) for own, next_to in zip(diagonal.T, beside[:-1].T, strict=True)])
     # The basis is across the signals already.
     found: Array = basis[0] * strongest[:, 0]
@@ -66,16 +74,15 @@ def _residual_moments(part: Part, clipped: Array) -> Callable[[Array], Array]:
     """The map ``v ↦ Σ r a aᴴ v`` over the rows of either half, for columns (n, 2p): p for the first half, p for the second."""
     p = clipped.shape[1]
     if part.single is not None:
-        count = int(part.first_half.sum())
-        # The products run in single precision, so the residuals between them may as well.
-        factors = (clipped[:, 0] if p == 1 else clipped).astype(np.float32)
+        single, factors = part.single, (clipped[:, 0] if p == 1 else clipped).astype(np.float32)
         columns: tuple[Any, Any] = (0, 1) if p == 1 else (slice(p), slice(p, None))
-        halves = ((part.single[:count], factors[:count]), (part.single[count:], factors[count:]))
+        halves = [(single[half], factors[half], own) for half, own in zip(part.halves(), columns, strict=True)]
 
         def in_memory(vectors: Array) -> Array:
-            narrow, result = in_type_of(halves[0][0], vectors), np.empty_like(vectors)
-            for (rows, r), own in zip(halves, columns, strict=True):
-                result[:, own] = adjoint_block(rows, r * multiply_block(rows, narrow[:, own]))
+            # The products run in single precision, so the residuals between them may as well.
+            narrow, result = in_type_of(single, vectors), np.empty_like(vectors)
+            for rows, r, own in halves:
+                result[:, own] = _moment(rows, r, narrow[:, own])
             return result
 
         return in_memory
@@ -93,27 +100,45 @@ def _residual_moments(part: Part, clipped: Array) -> Callable[[Array], Array]:
     return swept
 
 
-def dependence(clipped: Array, keep: Array, first_half: Array, squares: Array) -> Array:
+def _moment(rows: Array, factors: Array, vectors: Array) -> Array:
+    """``Σ r a aᴴ v``."""
+    if rows.dtype == vectors.dtype == np.float32 and vectors.ndim == 1:
+        # As below, which asks longer what to do than it takes.
+        return np.asarray(np.dot(factors * np.dot(rows, vectors), rows))
+    return adjoint_block(rows, factors * multiply_block(rows, vectors))
+
+
+def dependence(part: Part, clipped: Array, squares: Array) -> Array:
     """Shares of the variance of the residuals that the strongest direction of the other half explains, and their evidence."""
     p = clipped.shape[1]
     result = np.zeros((2, p))
-    # Every direction in one piece of memory.
-    along = np.ascontiguousarray(squares.T)
     for j in range(p):
-        halves = [np.flatnonzero(keep[:, j] & members) for members in (first_half, ~first_half)]
-        # Along the directions of the first half and of the second.
-        found = [correlations(clipped[here, j], along[j][here], along[p + j][here]) for here in halves]
+        found, counts = [], []
+        for half in part.halves():
+            here = np.flatnonzero(part.keep[half, j])
+            # Along the directions of the first half and of the second.
+            along = np.take(squares[half, j::p].T, here, axis=1)
+            found.append(_correlations(clipped[half, j][here], along))
+            counts.append(here.size)
         # What the other half tells of a direction, with the sign that it has in its own.
         told = (np.sign(found[0][0]) * found[1][0], np.sign(found[1][1]) * found[0][1])
-        first, second = (math.sqrt(here.size) for here in halves)
+        first, second = (math.sqrt(count) for count in counts)
         result[0, j] = 0.5 * (max(told[0], 0.0) ** 2 + max(told[1], 0.0) ** 2)
         result[1, j] = (told[0] * second + told[1] * first) / math.sqrt(2)
     return result
 
 
-def across(vectors: Array, signals: Array) -> Array:
-    """Unit vectors across the signals, along which the residuals of a fit vanish on average anyway."""
-    return _normalised(_across_only(vectors, _units(signals, vectors.shape[1])))
+def _correlations(values: Array, others: Array) -> list[float]:
+    """Correlation with each row of others; zero for few values or constant ones."""
+    count = values.size
+    if count < FIGURES.fewest:
+        return [0.0] * len(others)
+    own, centred = values - values.sum() / count, others - others.sum(axis=1, keepdims=True) / count
+    products, squares = (centred @ own).tolist(), (np.vecdot(centred, centred) * (own @ own)).tolist()
+    return [
+        product / math.sqrt(square) if 0 < square < np.inf else 0.0
+        for product, square in zip(products, squares, strict=True)
+    ]
 
 
 def _normalised(vectors: Array) -> Array:
@@ -123,14 +148,13 @@ def _normalised(vectors: Array) -> Array:
 
 def column_lengths(vectors: Array) -> Array:
     """Lengths of columns; NumPy's own norms take several times as long for short ones."""
-    lengths: Array = np.sqrt(np.vecdot(vectors.T, vectors.T).real)
+    lengths: Array = np.sqrt(_column_squares(vectors))
     return lengths
 
 
-def _units(signals: Array, count: int) -> Array:
-    """The directions of the signals, repeated for so many vectors."""
-    units = _normalised(signals)
-    return units if count == signals.shape[1] else np.concatenate((units,) * (count // signals.shape[1]), axis=1)
+def _column_squares(vectors: Array) -> Array:
+    squares: Array = np.vecdot(vectors.T, vectors.T).real
+    return squares
 
 
 def _across_only(vectors: Array, units: Array) -> Array:
@@ -158,8 +182,8 @@ def changes(part: Part, residuals: Array, first: First, units: Array) -> tuple[A
     coefficients = np.where(used, (signs * residuals / norms) * projections, 0.0)
     # Rows that are not used may be too long for a number.
     lengths = np.where(used[:, 0] if p == 1 else used.any(axis=1), first.lengths, 0.0).astype(np.float64, copy=False)
-    both = np.concatenate((coefficients, residuals), axis=1)
-    energies = abs2(adjoint_block(part.single, both)).sum(axis=0)
+    both = np.concatenate((coefficients.T, residuals.T)).T
+    energies = _column_squares(sum_rows(part.single, both))
     chances = np.maximum(lengths @ abs2(both), TINY)
     complex_rows = np.iscomplexobj(part.single)
     unknowns = len(fit.signals) * (2 if complex_rows or np.iscomplexobj(fit.signals) else 1)
@@ -168,7 +192,7 @@ def changes(part: Part, residuals: Array, first: First, units: Array) -> tuple[A
     evidence = _deviations(energies / chances, freedom)
     excess = np.sqrt(np.maximum(energies - chances, 0.0))
     # Either half is led astray by half of the difference, and the curvature of the loss is 2‖x‖² across the signal.
-    count = used.sum(axis=0)
+    count = column_counts(used)
     if fit.spreads is not None:
         strengths = np.where(used, abs2(projections), 0.0)
         weighed = (strengths / np.maximum(fit.spreads, TINY)).sum(axis=0)
@@ -176,7 +200,7 @@ def changes(part: Part, residuals: Array, first: First, units: Array) -> tuple[A
     turn = units * excess[:p] / np.maximum(count, 1.0)
     # The variance of what is linear in rows whose entries have the mean square ℓ is ℓ times the squared length of its factor.
     total = (residuals**2).sum(axis=0)
-    average = lengths @ used / len(fit.signals)
+    average = lengths @ used.astype(np.float64) / len(fit.signals)
     share = excess[p:] ** 2 / np.maximum(total * average, TINY)
     return np.array((turn, evidence[:p])), np.array((share, evidence[p:]))
 

@@ -13,7 +13,7 @@ import numpy as np
 from robustphase.constants import TINY
 from robustphase.recover.model.design import Design, design_of, first_pass, mostly
 from robustphase.recover.model.determinacy import random_directions
-from robustphase.recover.model.directions import across, changes, dependence, strongest_directions
+from robustphase.recover.model.directions import changes, dependence, strongest_directions
 from robustphase.recover.model.held_out import last_pass, without_half
 from robustphase.recover.model.limits import CHECKS, FIGURES
 from robustphase.recover.model.power import power_of
@@ -174,11 +174,10 @@ def measure(fit: FittedSamples, *, seed: int = 0) -> tuple[list[Figures], Design
 def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Design | None]:
     fit = part.fit
     n, p = fit.signals.shape
-    usable, keep, first_half = part.read, part.keep, part.first_half
-    halves = first_half[:, np.newaxis].astype(np.float64)
+    usable, keep = part.read, part.keep
     depth = FIGURES.depth if part.single is not None else FIGURES.passes if p <= FIGURES.swept_signals else 0
     starts = random_directions(n, 2, fit.signals.dtype, rng)
-    first = first_pass(part, keep, halves, starts[:, :1], rng)
+    first = first_pass(part, starts[:, :1], rng)
     predictions = first.predictions if fit.predictions is None else fit.predictions
     residuals = fit.responses - predictions - fit.centres
     left = [r[k] for r, k in zip(residuals.T, keep.T, strict=True)]
@@ -203,12 +202,9 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
         # Where noise grows with the signal, every residual is worth what its own scale makes of it.
         standard = residuals / np.maximum(fit.spreads, TINY)
         clipped = clip(standard, scales, keep)[0]
-    # What the start has across the answer is where a second signal would show.
-    guesses = np.repeat(starts, p, axis=1) + np.tile(across(fit.initial_signals, fit.signals), 2)
-    directions = strongest_directions(part, clipped, across(guesses, fit.signals), depth)
-    ahead, squares = last_pass(part, without_half(part, first, sizes), directions)
-    held_out = np.where(first_half[:, np.newaxis], ahead[:, :p], ahead[:, p:])
-    evidence = dependence(clipped, keep, first_half, squares) if depth else np.zeros((2, p))
+    directions = strongest_directions(part, clipped, starts, depth)
+    held_out, squares = last_pass(part, without_half(part, first, sizes), directions)
+    evidence = dependence(part, clipped, squares) if depth else np.zeros((2, p))
     unknowns = n * (2 if np.iscomplexobj(fit.signals) else 1)
     good = (fit.covariate_weights >= 0.5) & usable
     turns, linear = changes(part, clipped, first, scales / np.maximum(powers * sizes**2, TINY))
@@ -217,6 +213,7 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
     figures = []
     for j in range(p):
         used, k, y = usable[:, j], keep[:, j], fit.responses[:, j]
+        predicted, remaining = predictions[:, j], residuals[:, j]
         g = good[:, j] if np.count_nonzero(good[:, j]) > 0.5 * np.count_nonzero(used) else used
         told_ahead, told = ordered(held_out[:, j]), ordered(y)
         by_ahead = in_order(told_ahead, k)
@@ -227,25 +224,25 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
             float(fit.levels[j]),
             by_means=fit.counts or tailless[j],
         )
-        by_prediction = ordered(predictions[:, j])
+        by_prediction = ordered(predicted)
         chosen = in_order(by_prediction, k)
-        thirds = in_thirds(predictions[chosen, j], residuals[chosen, j], tailless=tailless[j])
+        thirds = in_thirds(predicted[chosen], remaining[chosen], tailless=tailless[j])
         missing = missing_shares(k[in_order(by_prediction, g)])
         slope, slope_error = slope_along(thirds.predictions, thirds.residuals)
         # Of counts it is known how they grow.
         growth = 1.0 if fit.counts else unevenness(thirds)
         uneven = growth
         if fit.spreads is not None or fit.counts:
-            own = in_thirds(thirds.predictions, standard[chosen, j], tailless=tailless[j])
+            own = in_thirds(thirds.predictions, standard[:, j][chosen], tailless=tailless[j])
             uneven = unevenness(own, counts=fit.counts)
         follow, flagged_spread = followed(told_ahead, told, g & ~k)
         rival = Rival(0.0, 0.0)
         if _contested(part, j, follow):
-            rival = _rival(part, j, residuals[:, j], predictions[:, j], good[:, j], k, scales[j])
+            rival = _rival(part, j, remaining, predicted, good[:, j], k, scales[j])
         along = part.along[k[part.along]]
-        r, at = clipped[along, j], part.positions[along]
-        next_to = at[1:] == at[:-1] + 1
-        drift, gain = correlations(r, at, predictions[along, j] * (at - at.sum() / max(at.size, 1)))
+        r, at = clipped[:, j][along], part.positions[along]
+        followed_by_next = np.flatnonzero(at[1:] == at[:-1] + 1)
+        drift, gain = correlations(r, at, predicted[along] * (at - at.sum() / max(at.size, 1)))
         figures.append(
             Figures(
                 samples=int(part.usable[j]),
@@ -270,7 +267,7 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
                 slope=slope,
                 slope_error=slope_error,
                 background=float(fit.centres[j] + scales[j] * means[j]),
-                neighbours=correlation(r[:-1][next_to], r[1:][next_to]),
+                neighbours=correlation(r[followed_by_next], r[followed_by_next + 1]),
                 drift=drift,
                 gain=gain,
                 turn=float(turns[0, j]),
@@ -278,9 +275,9 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
                 rival=rival.share,
                 rival_everywhere=rival.everywhere,
                 entry=entries[j],
-                crowded=crowded_counts(told, g, predictions[:, j] + fit.centres[j])
+                crowded=crowded_counts(told, g, predicted + fit.centres[j])
                 if fit.counts
-                else crowded_share(told, g, predictions[:, j], float(scales[j])),
+                else crowded_share(told, g, predicted, float(scales[j])),
                 missing=missing[0],
                 missing_low=missing[1],
                 missing_high=missing[2],

@@ -55,15 +55,18 @@ def huber_means(rows: Array) -> tuple[Array, Array]:
     A median needs half as many samples again for the same accuracy where noise is normal; the step goes all of the way there but
     for a twentieth, and tails decide as little.
     """
-    middle = rows.shape[1] // 2
+    size, middle = rows.shape[1], rows.shape[1] // 2
     medians = np.partition(rows, middle, axis=1)[:, middle, np.newaxis]
     away = rows - medians
-    most = FIGURES.huber * NORMAL_MAD * np.partition(np.abs(away), middle, axis=1)[:, middle, np.newaxis]
+    sizes = np.abs(away)
+    most = FIGURES.huber * NORMAL_MAD * np.partition(sizes, middle, axis=1)[:, middle, np.newaxis]
     clipped = np.minimum(np.maximum(away, -most), most)
     # The share that the clipping leaves alone is the slope of the step; half of the samples are always among them.
-    slopes = np.count_nonzero(clipped == away, axis=1) / rows.shape[1]
-    steps = clipped.mean(axis=1) / slopes
-    return medians[:, 0] + steps, clipped.std(axis=1) / slopes
+    slopes = (sizes <= most).sum(axis=1) / size
+    # By sums and squares: NumPy's own means and deviations take several times as long for a few hundred numbers.
+    means = clipped.sum(axis=1) / size
+    variances = np.vecdot(clipped, clipped) / size - means**2
+    return medians[:, 0] + means / slopes, np.sqrt(np.maximum(variances, 0.0)) / slopes
 
 
 def is_another_power(power: float) -> bool:

@@ -11,6 +11,7 @@ from scipy.special import gammaln
 from robustphase.constants import TINY
 from robustphase.ordering import stable_order
 from robustphase.recover.model.limits import CHECKS, FIGURES
+from robustphase.recover.model.samples import column_counts
 from robustphase.rows.source import Array
 
 #: Values from which on it is faster to put them in order by their digits, and the size up to which single precision holds them.
@@ -24,7 +25,7 @@ def clip(residuals: Array, scales: Array, keep: Array) -> tuple[Array, Array]:
     """Kept residuals over their scale, clipped and centred, zero where they are not kept; and their means before."""
     clipped = np.clip(residuals / np.maximum(scales, TINY), -FIGURES.clip, FIGURES.clip)
     clipped = np.where(keep, clipped, 0.0)
-    means = clipped.sum(axis=0) / np.maximum(keep.sum(axis=0), 1)
+    means = clipped.sum(axis=0) / np.maximum(column_counts(keep), 1)
     return clipped - np.where(keep, means, 0.0), means
 
 
@@ -127,7 +128,7 @@ def ordered(values: Array) -> Ordered:
 
 def in_order(values: Ordered, chosen: Array) -> Array:
     """Numbers of the chosen values (a mask), the smallest value first."""
-    numbers: Array = values.order[chosen[values.order]]
+    numbers: Array = values.order if chosen.all() else values.order[chosen[values.order]]
     return numbers
 
 
@@ -176,7 +177,7 @@ def followed(ahead: Ordered, heard: Ordered, flagged: Array) -> tuple[float, flo
     ratios = heard.values[larger] / np.maximum(ahead.values[larger], TINY)
     logarithms = np.sort(np.log(np.maximum(ratios, FIGURES.least_ratio)))
     low, high = (logarithms[int(share * larger.size)] for share in (0.16, 0.84))
-    return rank_correlation(ahead, heard, flagged) * float(np.sqrt(numbers.size)), float(high - low) / 2
+    return rank_correlation(ahead, heard, flagged, numbers) * float(np.sqrt(numbers.size)), float(high - low) / 2
 
 
 def _ties(values: Array) -> bool:
