@@ -14,7 +14,7 @@ from robustphase.constants import varied
 from robustphase.initialise import start
 from robustphase.initialise.block_davidson import candidate_directions
 from robustphase.problem import build_problem
-from robustphase.recover import contradiction, engine, second_opinion
+from robustphase.recover import contradiction, second_opinion
 from robustphase.recover.contradiction import CONTRADICTION, asked_of, far, near
 from robustphase.recover.election import _GOLDEN, ELECTION, Rules, _falling_law, elected, surplus_of_votes
 from robustphase.recover.held_noise import half_scales, shortest_half
@@ -116,36 +116,23 @@ def whoever_is_closest(residuals, power, used, rules):
     return elected(residuals, power, used, rules._replace(settled=None))
 
 
-@pytest.mark.filterwarnings("ignore::robustphase.recover.model.ModelWarning")
-def test_a_signal_on_its_way_is_not_elected(monkeypatch):
-    world = make_world(
-        30, 1500, contamination=0.2, attack="mimic", noise="gaussian", noise_std=SIGMA, field="complex", seed=2
-    )
-    model = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
-    monkeypatch.setattr(second_opinion, "elected", whoever_is_closest)
-    halfway = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
-    assert distance(model.signal_, world.truth) < 0.15
-    assert distance(halfway.signal_, world.truth) > 0.19
-
-
 @pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::robustphase.recover.model.ModelWarning"
 )
-def test_what_explains_the_worse_half_stands_as_it_was_found(monkeypatch):
-    # Rewritten responses overshoot, and every tight fit to all samples follows them.
+def test_a_signal_on_its_way_is_not_elected(monkeypatch):
     attack = ParametricAttack(
-        angle=0.38, norm=0.68, leaning=0.46, by_difference=0.21, by_sign=-0.07, by_truth=-0.02, by_second=0.09,
-        by_response=0.08, by_leaning=0.2, by_likelihood=-1.0, randomness=0.18, move=1.12, noise_factor=0.38,
-        own_noise=0.99, shift=-0.03, choices=1.12, aim=0.11, tilt=-0.07, length=-0.49, unused=0.01,
+        angle=0.46, norm=1.37, leaning=0.52, by_difference=0.05, by_sign=-0.22, by_truth=0.11, by_second=0.06,
+        by_leaning=0.15, by_likelihood=-0.87, randomness=0.08, move=0.89, noise_factor=0.68, shift=-0.23, choices=1.3,
+        aim=0.15, tilt=-0.08, length=0.42,
     )  # fmt: skip
-    worlds = [attacked(attack, seed) for seed in seeds(1, 2)]
+    worlds = [attacked(attack, seed) for seed in (0, 1, 2)]
 
     def errors():
         return [distance(RobustPhaseRetrieval(0.2).fit(world.A, world.y).signal_, world.truth) for world in worlds]
 
-    assert max(errors()) < 0.25
-    none_as_found(monkeypatch)
-    assert min(errors()) > 0.4
+    assert max(errors()) < 0.2
+    monkeypatch.setattr(second_opinion, "elected", whoever_is_closest)
+    assert min(errors()) > 0.25
 
 
 def test_the_best_half_of_normal_residuals_tells_their_scale_wherever_they_lie():
@@ -244,7 +231,11 @@ def test_a_close_vote_is_won_by_the_clear_signal_and_a_lost_one_is_not():
     assert elected(close, np.array([0.2, 1.0]), used, rules) == 0
     assert elected(close, np.array([1.0, 0.2]), used, rules) == -1
     # Not clearer by enough, and with a faint answer nothing else counts.
-    assert elected(close, np.array([1.0, 1.2]), used, rules) == -1
+    assert elected(close, np.array([1.0, 1.1]), used, rules) == -1
+    # Whoever is not faint gives way to less noise, but not to more power alone.
+    assert elected(close, np.array([2.0, 6.0]), used, rules) == -1
+    assert elected(np.column_stack((1.1 * first, second)), np.array([2.0, 6.0]), used, rules) == -1
+    assert elected(np.column_stack((1.3 * first, second)), np.array([2.0, 2.0]), used, rules) == 0
     # Who loses by more than the bad samples can do was refuted, however clear.
     assert elected(np.column_stack((first, 1.5 * second)), np.array([0.2, 9.0]), used, rules) == -1
 
@@ -264,14 +255,27 @@ def test_a_short_signal_that_ties_with_the_truth_does_not_win():
         assert distance(deceived.signal_, world.truth) > 0.9, f"seed {seed}"
 
 
-def none_as_found(monkeypatch):
-    """Nobody stands but fits to all samples."""
-    search = engine._broad_candidates
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_long_signal_does_not_win_for_its_power():
+    # Twice as long as the truth and less, with three times its power over noise, and more noise.
+    attack = ParametricAttack(
+        angle=0.24, norm=2.36, by_difference=0.89, by_truth=-0.36, by_second=0.36, randomness=0.28, move=0.58,
+        noise_factor=0.84, shift=0.08, tilt=-0.34, length=-1.4,
+    )  # fmt: skip
+    for seed in seeds(2, 4):
+        world = attacked(attack, seed)
+        model = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
+        assert distance(model.signal_, world.truth) < 0.15, f"seed {seed}"
 
-    def without(*args):
-        return [one._replace(winners=one.winners & False) for one in search(*args)]
 
-    monkeypatch.setattr(engine, "_broad_candidates", without)
+@pytest.mark.filterwarnings("ignore::robustphase.recover.model.ModelWarning")
+def test_answers_are_heard_again_sooner_where_bad_samples_may_pass_for_clean():
+    attack = ParametricAttack(angle=1.3, norm=0.8, by_likelihood=-1.0, noise="student")
+    world = make_world(N, M, contamination=0.2, noise="student", noise_std=SIGMA, attack=attack.adversary, seed=902)
+    assert distance(RobustPhaseRetrieval(0.2).fit(world.A, world.y).signal_, world.truth) < 0.15
+    with varied(CONTRADICTION, once_unfound=CONTRADICTION.once):
+        unheard = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
+    assert distance(unheard.signal_, world.truth) > 0.9
 
 
 #: Found by a search: the samples with the strongest evidence answer like a second signal.
@@ -373,7 +377,6 @@ def test_a_law_of_the_noise_does_not_replace_who_was_elected(monkeypatch):
     )  # fmt: skip
     world = attacked(attack, 900)
     # Also not one that was still on its way, which leaves more of it to the noise.
-    none_as_found(monkeypatch)
     monkeypatch.setattr(second_opinion, "elected", whoever_is_closest)
     model = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
     assert distance(model.signal_, world.truth) < LIMITS[0.2]

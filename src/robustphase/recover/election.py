@@ -40,7 +40,7 @@ _GOLDEN = (np.sqrt(5) - 1) / 2
 class ElectionOptions:
     """Constants of the election."""
 
-    clear: float = empirical(1.25, "times as much power over noise, or as much noise, are clearly more")
+    clear: float = empirical(1.2, "times as much power over noise, or as much noise, are clearly more")
     tied: float = derived(1.0, "standard errors of a vote within which it decides nothing")
     places: int = budget(101, "residuals, from the least to the largest, at which their density is read off")
     neighbours: float = empirical(0.04, "share of the residuals in the neighbourhood from which it is read off")

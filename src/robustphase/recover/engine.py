@@ -42,7 +42,7 @@ from robustphase.recover.pilot import pilot_samples, recover_all
 from robustphase.recover.recovery import History, Recovery, Run, is_majority, rows_as_groups, said_by, with_groups_known
 from robustphase.recover.sample_rule import Suspects, sample_rule
 from robustphase.recover.search_copy import search_copy
-from robustphase.recover.second_opinion import Sought, faint, second_opinions
+from robustphase.recover.second_opinion import faint, second_opinions
 from robustphase.recover.selection import Selected, finalists, select
 from robustphase.recover.uneven import recover_uneven
 from robustphase.rows import OperatorRows, project
@@ -348,29 +348,28 @@ def _turned(answers: Fitted, held_back: Array, run: Run) -> LikelihoodFit:
     return seen._replace(converged=fit.converged, reasons=fit.reasons)
 
 
-def _broad_candidates(problem: Problem, half: Problem, run: Run) -> list[Sought]:
+def _broad_candidates(problem: Problem, half: Problem, run: Run) -> list[Candidates]:
     """For every signal the finalists of those candidates that the broad start finds in a half, and of hidden ones in all."""
     found, m = [], problem.source.shape[0]
     for k in range(problem.responses.shape[1]):
         whole, part = (search_copy(samples.only(np.array([k]))) for samples in (problem, half))
         if isinstance(problem.source, OperatorRows):
             (searched,) = finalists(part, [operator_start(part, seed=run.seed)], m)
-            found.append(Sought(searched, np.arange(searched.scores.size) == 0))
+            found.append(searched)
             continue
         part, candidates = broad_start(part, screen=False, seed=run.seed)
         hidden = hidden_start(whole, seed=run.seed)
         # Each sought where it may be seen: bad samples outnumber the clean ones that differ, in one of the two.
         seen = [*finalists(part, [candidates, hidden], m), *finalists(whole, [hidden], m)]
-        winners = [np.arange(one.scores.size) == 0 for one in seen[:2]]
-        found.append(Sought(_together(seen), np.concatenate((*winners, np.zeros(seen[2].scores.size, bool)))))
+        found.append(_together(seen))
     return found
 
 
-def _shared_candidates(problem: Problem, half: Problem, run: Run) -> list[Sought]:
-    """One candidate for every signal, from common passes over the half; after these few steps it explains no half yet."""
+def _shared_candidates(problem: Problem, half: Problem, run: Run) -> list[Candidates]:
+    """One candidate for every signal, from common passes over the half."""
     candidates, _ = shared_start(half, seed=run.seed)
     moved = _moved(half, candidates)
-    return [Sought(moved.only(np.array([k])), np.zeros(1, bool)) for k in range(half.responses.shape[1])]
+    return [moved.only(np.array([k])) for k in range(half.responses.shape[1])]
 
 
 def _moved(problem: Problem, candidates: Candidates) -> Candidates:

@@ -20,7 +20,7 @@ import numpy as np
 
 from robustphase.constants import TINY, budget, derived, empirical, numeric
 from robustphase.descend.climb import Free, Stopping
-from robustphase.descend.likelihood_fit import LikelihoodFit, fit_likelihood, judged
+from robustphase.descend.likelihood_fit import LikelihoodFit, fit_likelihood
 from robustphase.descend.objective import State
 from robustphase.likelihood import NoiseModel, e_step, initial_model
 from robustphase.problem import Problem, join_columns
@@ -151,17 +151,6 @@ def bounded_influence(problem: Problem, residuals: Array, scales: Array, sizes: 
     u = residuals / scales
     asked: Array = seen.weights * u * pull_factors(u, sizes)
     return asked
-
-
-def held_as_found(problem: Problem, signals: Array, backgrounds: Array) -> Fitted:
-    """Signals and backgrounds as they are, with the noise that their best half of residuals suggests: one pass.
-
-    They do not count as converged: no fit to all samples has ended there.
-    """
-    projections = project(problem.source, signals)
-    scales = np.maximum(half_scales(problem, problem.responses - abs2(projections) - backgrounds), TINY)
-    held = problem.floored(HELD.floor)
-    return Fitted(held, judged(held, State(signals, backgrounds, *_held(problem, scales)), projections))
 
 
 def _held(problem: Problem, scales: Array) -> tuple[NoiseModel, Array]:

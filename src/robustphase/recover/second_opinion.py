@@ -9,8 +9,7 @@ to fit it, and, since the attacker may have hidden the signal from such a search
 of the ranks shows (:mod:`robustphase.initialise.rank_spectra`). Rows whose lengths are too frequent count less. From these
 candidates and from the answer signals are fitted to all samples with a noise that is *held* tight, so that bad samples cannot
 pass for wider noise; once as they are, and once with weights that fall off with the projection, so that a few strong samples do
-not outweigh many ordinary ones (Mallows' estimator). What explains the worse half best stands as it was found, too: where bad
-responses overshoot, every fit to all samples follows them.
+not outweigh many ordinary ones (Mallows' estimator).
 
 Among these and the answer the samples vote (:mod:`robustphase.recover.election`). A *faint* answer, with less power than noise,
 is heard again even where nothing contradicts it, and none but a clearer one takes its place.
@@ -20,11 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import TINY, derived, empirical
+from robustphase.constants import derived, empirical
 from robustphase.descend.climb import CLIMB
 from robustphase.descend.likelihood_fit import LikelihoodFit
 from robustphase.initialise.screening import match_lengths
@@ -34,7 +32,7 @@ from robustphase.population import distance
 from robustphase.problem import Candidates, Problem, kept, real_unknowns, select_columns
 from robustphase.recover.contradiction import chance_apart
 from robustphase.recover.election import Rules, elected
-from robustphase.recover.held_noise import HELD, Fitted, fit_tightly, half_scales, held_as_found
+from robustphase.recover.held_noise import HELD, Fitted, fit_tightly, half_scales
 from robustphase.rows import OperatorRows
 from robustphase.rows.passes import abs2
 from robustphase.rows.source import Array
@@ -67,16 +65,8 @@ class OpinionOptions:
 OPINION = OpinionOptions()
 
 
-class Sought(NamedTuple):
-    """Candidates for one signal."""
-
-    candidates: Candidates  # Where they are
-    #: bool (k,): which of them explain the half that the answer explains worst better than all others that were tried
-    #: there.
-    winners: Array
-
-
-Search = Callable[[Problem, Problem], list[Sought]]
+#: Candidates for every column of a problem, given with all samples and with a half of them.
+Search = Callable[[Problem, Problem], list[Candidates]]
 
 
 def worse_half(fit: LikelihoodFit, weights: Array) -> Array:
@@ -128,7 +118,7 @@ def second_opinions(
     # What an over-exposed detector reports is bad whatever the signal, and would vote for the one that comes closest to it.
     problem, fit = problem._replace(weights=np.where(crowded(problem.responses), 0.0, _matched(problem))), answers.fit
     sought = search(problem, problem._replace(weights=_where_to_search(problem, worse_half(fit, weights))))
-    others, tight, owners = _contenders(problem, fit, sought)
+    others, owners = _contenders(problem, fit, sought)
     signals = fit.state.signals
     chosen = np.full(len(sought), -1)
     for k in range(len(sought)):
@@ -141,16 +131,15 @@ def second_opinions(
                 float(np.broadcast_to(problem.levels, doubts.shape)[k]),
                 _lead(doubts[k], real_unknowns(signals)),
                 # Beside a faint answer a signal on its way is better than none.
-                np.append(True, others.fit.converged[own] | ~tight[own]) | (doubts[k] <= 1),
+                np.append(True, others.fit.converged[own]) | (doubts[k] <= 1),
             ),
         )
         chosen[k] = own[place] if place >= 0 else -1
     better = chosen >= 0
-    chance = _chance(problem.only(better), answers.only(better), others.only(chosen[better]), tight[chosen[better]])
-    # What is not beyond that is the answer again, less accurately.
-    better[better] = (
-        _apart(problem, signals[:, better], others.fit.state.signals[:, chosen[better]]) > OPINION.same * chance
-    )
+    if better.any():
+        # What is not farther than that is the answer again, less accurately.
+        most = OPINION.same * chance_apart(answers.only(better), others.only(chosen[better]))
+        better[better] = _apart(problem, signals[:, better], others.fit.state.signals[:, chosen[better]]) > most
     winners = others.fit.only(chosen[better])
     # Reported with the noise that their best half of residuals suggests.
     scales = half_scales(problem.only(better), winners.residuals)
@@ -164,18 +153,8 @@ def _apart(problem: Problem, signals: Array, others: Array) -> Array:
     return np.array([distance(other, signal, conjugate=problem.paired) ** 2 for other, signal in pairs])
 
 
-def _chance(problem: Problem, answers: Fitted, others: Fitted, tight: Array) -> Array:
-    """Squared distances from the answers that chance alone gives the others, shape (k,)."""
-    if not tight.size:
-        return np.zeros(0)
-    # Whoever was found in half of the samples has twice the variance of a fit to all.
-    halved = 2 * standard_errors_of(problem, answers.fit) ** 2 * powers(answers.fit.state.signals)
-    return np.where(tight, chance_apart(answers, others), halved)
-
-
-def _contenders(problem: Problem, fit: LikelihoodFit, sought: list[Sought]) -> tuple[Fitted, Array, Array]:
-    """Who stands against the answers: fits, which of them are tight, and the columns that they are about, shape (k,)."""
-    found = [one.candidates for one in sought]
+def _contenders(problem: Problem, fit: LikelihoodFit, found: list[Candidates]) -> tuple[Fitted, Array]:
+    """Who stands against the answers: tight fits, and the columns that they are about, shape (k,)."""
     # Every answer is a start too: where the attack has moved it only a little, the way back is short.
     owners = np.repeat(np.arange(len(found)), [1 + one.scores.size for one in found])
     state = fit.state
@@ -186,11 +165,7 @@ def _contenders(problem: Problem, fit: LikelihoodFit, sought: list[Sought]) -> t
     fitted = fit_tightly(
         _repeated(problem, owners[twice]), starts[:, twice], levels[twice], np.tile((False, True), owners.size)
     )
-    # What explains the half that the answer does not is an estimate of its own, which bad samples of the other half cannot draw.
-    as_found = np.concatenate([np.append(False, one.winners) for one in sought])
-    apart = held_as_found(_repeated(problem, owners[as_found]), starts[:, as_found], levels[as_found])
-    tight = np.arange(twice.size + apart.fit.converged.size) < twice.size
-    return fitted.joined(apart), tight, np.append(owners[twice], owners[as_found])
+    return fitted, owners[twice]
 
 
 def _where_to_search(problem: Problem, half: Array) -> Array:
@@ -208,14 +183,6 @@ def _matched(problem: Problem) -> Array:
     used = np.asarray((problem.weights > 0).any(axis=1), np.float64)
     factors = match_lengths(problem.source, used)
     return np.asarray(problem.weights * factors[:, np.newaxis])
-
-
-def standard_errors_of(problem: Problem, fit: LikelihoodFit) -> Array:
-    """Errors of least squares at the answers, relative to them, for the noise that their best halves suggest, shape (k,)."""
-    signals, m = fit.state.signals, len(fit.residuals)
-    scales = half_scales(problem, fit.residuals)
-    errors: Array = scales / np.maximum(2 * powers(signals), TINY) * np.sqrt(real_unknowns(signals) / m)
-    return errors
 
 
 def _lead(doubt: float, unknowns: int) -> float:
