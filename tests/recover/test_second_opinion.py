@@ -232,10 +232,9 @@ def test_a_close_vote_is_won_by_the_clear_signal_and_a_lost_one_is_not():
     assert elected(close, np.array([1.0, 0.2]), used, rules) == -1
     # Not clearer by enough, and with a faint answer nothing else counts.
     assert elected(close, np.array([1.0, 1.1]), used, rules) == -1
-    # Whoever is not faint gives way to less noise, but not to more power alone.
-    assert elected(close, np.array([2.0, 6.0]), used, rules) == -1
-    assert elected(np.column_stack((1.1 * first, second)), np.array([2.0, 6.0]), used, rules) == -1
-    assert elected(np.column_stack((1.3 * first, second)), np.array([2.0, 2.0]), used, rules) == 0
+    # Whoever is not faint gives way to more power over noise, but not to one that leaves more noise.
+    assert elected(np.column_stack((1.1 * first, second)), np.array([2.0, 6.0]), used, rules) == 0
+    assert elected(np.column_stack((first, 1.1 * second)), np.array([2.0, 6.0]), used, rules) == -1
     # Who loses by more than the bad samples can do was refuted, however clear.
     assert elected(np.column_stack((first, 1.5 * second)), np.array([0.2, 9.0]), used, rules) == -1
 

@@ -16,9 +16,9 @@ Where these tie, the shorter best half of residuals decides (Martin, Yohai and Z
 against others but are not elected: halfway between two signals nobody is contradicted much.
 
 Who holds a share of the samples can bring two signals to a tie, the farther apart, the shorter the second one is and the more
-it leaves to noise. So whoever is *outshone* by another that is not refuted is not elected: clearly less power over noise, and
-either faint, with less power than half of its residuals spread, or with clearly more noise. More power alone is no merit: an
-attacker may well offer a signal that is too long, and that one leaves more noise too.
+it leaves to noise. So whoever is *outshone* by another that is not refuted is not elected: the other has clearly more power over
+noise, and leaves no more noise, or this one is faint, with less power than half of its residuals spread. More power alone is no
+merit: an attacker may well offer a signal that is too long, and that one leaves more noise too.
 """
 
 from __future__ import annotations
@@ -40,8 +40,11 @@ _GOLDEN = (np.sqrt(5) - 1) / 2
 class ElectionOptions:
     """Constants of the election."""
 
-    clear: float = empirical(1.2, "times as much power over noise, or as much noise, are clearly more")
-    tied: float = derived(1.0, "standard errors of a vote within which it decides nothing")
+    clear: float = empirical(1.25, "times as much power over noise make a signal clearer")
+    tied: float = derived(1.0, "standard errors of a vote, or of a best half, within which it decides nothing")
+    half_error: float = derived(
+        1.17, "relative standard error of the best half of normal residuals, times the root of their number"
+    )
     places: int = budget(101, "residuals, from the least to the largest, at which their density is read off")
     neighbours: float = empirical(0.04, "share of the residuals in the neighbourhood from which it is read off")
 
@@ -96,7 +99,7 @@ def elected(residuals: Array, power: Array, used: Array, rules: Rules) -> int:
     if rules.settled is not None:
         margins = np.where(rules.settled, margins, -np.inf)
     standing = margins >= min(float(margins.max()), 0.0) - chance
-    standing &= ~_outshone(power, halves, standing)
+    standing &= ~_outshone(power, halves, standing, ELECTION.tied * ELECTION.half_error / np.sqrt(voters))
     margins = np.where(standing, margins, -np.inf)
     if margins[0] >= margins.max():
         return -1
@@ -105,13 +108,13 @@ def elected(residuals: Array, power: Array, used: Array, rules: Rules) -> int:
     return int(np.argmin(np.where(tied[1:], halves[1:], np.inf)))
 
 
-def _outshone(power: Array, halves: Array, standing: Array) -> Array:
-    """Whether one of those that stand is clearer, and they are faint themselves or leave clearly more noise, shape (l,)."""
+def _outshone(power: Array, halves: Array, standing: Array, chance: float) -> Array:
+    """Whether one of those that stand is clearer, and they are faint or leave no less noise, but for chance, shape (l,)."""
     clarity = power / np.maximum(halves, TINY)
     clearer = standing & (clarity > ELECTION.clear * clarity[:, np.newaxis])
-    quieter = ELECTION.clear * halves < halves[:, np.newaxis]
+    as_quiet = halves <= (1 + chance) * halves[:, np.newaxis]
     faint = (clarity < 1)[:, np.newaxis]
-    return np.asarray((clearer & (quieter | faint)).any(axis=1))
+    return np.asarray((clearer & (as_quiet | faint)).any(axis=1))
 
 
 def surplus_of_votes(noise: Array) -> Array:

@@ -31,7 +31,7 @@ from robustphase.likelihood.noise_model import NOISE
 from robustphase.population import distance
 from robustphase.problem import Candidates, Problem, kept, real_unknowns, select_columns
 from robustphase.recover.contradiction import chance_apart
-from robustphase.recover.election import Rules, elected
+from robustphase.recover.election import ELECTION, Rules, elected
 from robustphase.recover.held_noise import HELD, Fitted, fit_tightly, half_scales
 from robustphase.rows import OperatorRows
 from robustphase.rows.passes import abs2
@@ -189,7 +189,8 @@ def _lead(doubt: float, unknowns: int) -> float:
     if doubt <= 1:
         # Nothing is held against the answer but that it is faint.
         return np.inf
-    return 0.0 if doubt > OPINION.sure else OPINION.optimism * float(np.sqrt(unknowns))
+    # And an answer that may be right wins ties.
+    return 0.0 if doubt > OPINION.sure else ELECTION.tied + OPINION.optimism * float(np.sqrt(unknowns))
 
 
 def _repeated(problem: Problem, owners: Array) -> Problem:
