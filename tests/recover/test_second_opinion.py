@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -106,9 +107,13 @@ def test_an_elected_signal_within_chance_of_the_answer_is_the_answer_again():
     with varied(CONTRADICTION, slack=np.inf):
         alone = RobustPhaseRetrieval(0.05).fit(world.A, world.y)
     assert_array_equal(model.signal_, alone.signal_)
-    with varied(OPINION, same=0.0):
-        replaced = RobustPhaseRetrieval(0.05).fit(world.A, world.y)
-    assert distance(replaced.signal_, world.truth) > 1.1 * distance(model.signal_, world.truth)
+    # Without its lead the answer loses the vote, and is the answer again all the same.
+    with varied(OPINION, optimism=0.0), varied(ELECTION, tied=0.0):
+        again = RobustPhaseRetrieval(0.05).fit(world.A, world.y)
+        with varied(OPINION, same=0.0):
+            replaced = RobustPhaseRetrieval(0.05).fit(world.A, world.y)
+    assert_array_equal(again.signal_, alone.signal_)
+    assert distance(replaced.signal_, world.truth) > 1.2 * distance(model.signal_, world.truth)
 
 
 def whoever_is_closest(residuals, power, used, rules):
@@ -121,18 +126,16 @@ def whoever_is_closest(residuals, power, used, rules):
 )
 def test_a_signal_on_its_way_is_not_elected(monkeypatch):
     attack = ParametricAttack(
-        angle=0.46, norm=1.37, leaning=0.52, by_difference=0.05, by_sign=-0.22, by_truth=0.11, by_second=0.06,
-        by_leaning=0.15, by_likelihood=-0.87, randomness=0.08, move=0.89, noise_factor=0.68, shift=-0.23, choices=1.3,
-        aim=0.15, tilt=-0.08, length=0.42,
+        angle=0.53, norm=1.54, leaning=0.84, by_difference=0.73, by_sign=0.1, by_truth=-0.46, by_second=0.4, by_response=0.13,
+        by_leaning=0.06, by_likelihood=-0.07, randomness=0.13, move=0.72, noise_factor=0.97, own_noise=0.96, shift=-0.28,
+        redrawn=0.15, aim=0.83, tilt=-0.06, length=-0.84, unused=0.02,
     )  # fmt: skip
-    worlds = [attacked(attack, seed) for seed in (0, 1, 2)]
-
-    def errors():
-        return [distance(RobustPhaseRetrieval(0.2).fit(world.A, world.y).signal_, world.truth) for world in worlds]
-
-    assert max(errors()) < 0.2
+    world = attacked(attack, 0)
+    model = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
+    assert distance(model.signal_, world.truth) < 0.15
     monkeypatch.setattr(second_opinion, "elected", whoever_is_closest)
-    assert min(errors()) > 0.25
+    halfway = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
+    assert distance(halfway.signal_, world.truth) > 0.3
 
 
 def test_the_best_half_of_normal_residuals_tells_their_scale_wherever_they_lie():
@@ -367,7 +370,7 @@ def test_bad_samples_at_a_distance_make_no_peak_that_draws_votes():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_law_of_the_noise_does_not_replace_who_was_elected(monkeypatch):
+def test_a_law_of_the_noise_does_not_replace_who_was_elected():
     # Samples rewritten where predictions are large look like noise that grows with them.
     attack = ParametricAttack(
         angle=0.89, norm=0.31, leaning=0.18, by_difference=0.39, by_sign=0.01, by_truth=0.02, by_second=0.29,
@@ -375,13 +378,14 @@ def test_a_law_of_the_noise_does_not_replace_who_was_elected(monkeypatch):
         clip=0.03, redrawn=0.07, choices=4.15, aim=0.84, tilt=-0.04, length=-1.35,
     )  # fmt: skip
     world = attacked(attack, 900)
-    # Also not one that was still on its way, which leaves more of it to the noise.
-    monkeypatch.setattr(second_opinion, "elected", whoever_is_closest)
     model = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
     assert distance(model.signal_, world.truth) < LIMITS[0.2]
-    monkeypatch.setattr(under_law, "_left", lambda *elected, **options: False)
-    replaced = RobustPhaseRetrieval(0.2).fit(world.A, world.y)
-    assert distance(replaced.signal_, world.truth) > 0.9
+    # Such a law may sharpen a signal, but not lead elsewhere; counts show in the readings themselves.
+    near, elsewhere = (np.array([[1.0], [part]]) for part in (0.05, 1.0))
+    answer = np.array([[1.0], [0.0]])
+    for signals, kind, left in ((near, "curved", False), (elsewhere, "curved", True), (elsewhere, "poisson", False)):
+        lawful = SimpleNamespace(signals=signals, noise=SimpleNamespace(kind=kind))
+        assert under_law._left(answer, lawful, paired=False) == left, (kind, left)
 
 
 def test_faint_answers_of_noisy_worlds_stay_as_they_are():
