@@ -43,6 +43,7 @@ def _ordered_bits(values: NDArray[Any], dtype: type[np.float32] | type[np.float6
     """Integers in the order of the values in this type."""
     # Zero has two signs, which are one value.
     bits: NDArray[Any] = np.add(values, 0.0, dtype=dtype).view(np.int32 if dtype is np.float32 else np.int64)
+    last = 8 * bits.itemsize - 1
     # Negative numbers have their bits in the other order.
-    bits ^= (bits >> (8 * bits.itemsize - 1)) & np.iinfo(bits.dtype).max
+    bits ^= (bits >> last) & ((1 << last) - 1)
     return bits

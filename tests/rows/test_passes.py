@@ -18,13 +18,12 @@ from robustphase.rows import (
     ShiftedRows,
     adjoint,
     paired_loss_gradient,
-    passes,
     project,
     row_peaks,
     squared_loss_gradient,
     sweep,
 )
-from robustphase.rows.passes import LONG_ROWS, multiply_block, project_rows
+from robustphase.rows.passes import project_rows
 from robustphase.rows.source import InBulk
 from robustphase.testing import dot_test
 
@@ -291,40 +290,6 @@ def test_a_kernel_in_bulk_sees_large_blocks_where_they_cost_no_memory(rng, dtype
     sizes.clear()
     MemoryRows(rows, threads=1, block_rows=500).reduce(InBulk(kernel), (values,))
     assert sizes == [500] * 4
-
-
-@pytest.mark.parametrize("in_cache", [0, passes.IN_CACHE])
-def test_a_product_with_one_vector_is_that_with_many(case, rng, monkeypatch, in_cache):
-    monkeypatch.setattr(passes, "IN_CACHE", in_cache)
-    for dtype in [np.float32, np.float64, np.complex64, np.complex128]:
-        for order in ["C", "F"]:
-            with case(dtype, order):
-                A, v = (
-                    rng.standard_normal((*shape, LONG_ROWS, 2)).view(np.complex128)[..., 0] for shape in ((40,), ())
-                )
-                A, v = (values if np.dtype(dtype).kind == "c" else values.real for values in (A, v))
-                A, v = A.astype(dtype, order=order), v.astype(dtype)
-                together = multiply_block(A, np.column_stack((v, v)))
-                assert_allclose(multiply_block(A, v), together[:, 0], atol=100 * np.finfo(dtype).eps)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("rows", [passes.FEWEST_ROWS - 1, passes.FEWEST_ROWS, 50])
-def test_a_product_a_few_rows_at_a_time_is_that_of_all(rng, monkeypatch, dtype, rows):
-    A, V = rng.standard_normal((101, 7)), rng.standard_normal((7, 3))
-    monkeypatch.setattr(passes, "AS_THEY_ARE", rows * V.size)
-    for vectors in (V, V + 1j * V[::-1]):
-        product = multiply_block(A.astype(dtype), vectors.astype(np.result_type(dtype, vectors.dtype.type(0))))
-        assert_allclose(product, A @ vectors, atol=100 * np.finfo(dtype).eps)
-
-
-@pytest.mark.parametrize("in_cache", [0, passes.IN_CACHE])
-def test_a_product_with_one_vector_does_not_warn_of_what_rows_hold(monkeypatch, in_cache):
-    monkeypatch.setattr(passes, "IN_CACHE", in_cache)
-    A = np.full((3, LONG_ROWS), 1e300)
-    A[1, 0], A[2, :2] = np.nan, (np.inf, -np.inf)
-    products = multiply_block(A, np.full(LONG_ROWS, 1e10))
-    assert not np.isfinite(products).any()
 
 
 @pytest.mark.parametrize("block_rows", [None, 7])

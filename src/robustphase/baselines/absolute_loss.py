@@ -46,7 +46,7 @@ from robustphase.baselines.problem import (
 )
 from robustphase.baselines.starts import extreme_eigenpair, least_correlation_start, row_norms
 from robustphase.rows import Parts, RowSource, project
-from robustphase.rows.passes import abs2
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
 
 

@@ -62,7 +62,7 @@ from robustphase.baselines.starts import (
     weighted_maximal_correlation_start,
 )
 from robustphase.rows import RowSource, project
-from robustphase.rows.passes import abs2
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
 
 #: Gradient step in units of 1/‖x₀‖² (μ_max of the paper): close to the best for curvatures between 2 and 6.

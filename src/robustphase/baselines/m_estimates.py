@@ -31,7 +31,7 @@ from robustphase.baselines.problem import (
 )
 from robustphase.baselines.starts import least_correlation_start, median_truncated_start
 from robustphase.rows import Parts, project
-from robustphase.rows.passes import abs2
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
 
 #: Ratio of the standard deviation of a normal variable to the median of its absolute value.

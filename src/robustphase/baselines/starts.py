@@ -24,7 +24,7 @@ import numpy as np
 
 from robustphase.baselines.problem import Problem
 from robustphase.rows import RowSource, ScaledRows, project, sweep
-from robustphase.rows.passes import abs2
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
 
 #: Most Lanczos iterations, and the relative residual at which they end: starts are rough anyway.

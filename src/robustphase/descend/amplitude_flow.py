@@ -40,7 +40,7 @@ from robustphase.descend.shared_weights import SampleFit, Shared, nothing_shared
 from robustphase.likelihood import NoiseModel, e_step, initial_model, m_step
 from robustphase.problem import Grouping, Problem
 from robustphase.rows import RowSource, project, sweep
-from robustphase.rows.passes import abs2, adjoint_block, project_block
+from robustphase.rows.products import abs2, adjoint_block, project_block
 from robustphase.rows.source import Array, Parts
 
 

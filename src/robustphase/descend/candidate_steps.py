@@ -18,7 +18,8 @@ from robustphase.likelihood import compare, residual_scales
 from robustphase.likelihood.noise_model import column_sums
 from robustphase.problem import Candidates, Problem, real_unknowns
 from robustphase.rows import project
-from robustphase.rows.passes import abs2, adjoint_block, in_single_precision, in_slices, multiply_block
+from robustphase.rows.passes import in_slices
+from robustphase.rows.products import abs2, adjoint_block, in_single_precision, multiply_block
 from robustphase.rows.source import Array, Parts
 from robustphase.rows.threads import allowed_threads, run_in_threads
 

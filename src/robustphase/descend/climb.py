@@ -41,7 +41,7 @@ from robustphase.descend.objective import (
 )
 from robustphase.likelihood import e_step, m_step
 from robustphase.problem import Problem, put_columns, real_unknowns, select_columns
-from robustphase.rows.passes import abs2
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
 
 _ROUNDING = float(np.finfo(np.float64).eps)

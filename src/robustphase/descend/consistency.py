@@ -17,7 +17,7 @@ import numpy as np
 from robustphase.constants import derived, empirical
 from robustphase.descend.likelihood_fit import LikelihoodFit
 from robustphase.problem import Problem
-from robustphase.rows.passes import abs2
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
 
 

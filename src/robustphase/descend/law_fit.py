@@ -24,7 +24,7 @@ from robustphase.likelihood.dependent_noise import PoissonLaw, VarianceLaw
 from robustphase.likelihood.laws import Judged, Readings, means_of
 from robustphase.problem import Problem, put_columns, real_unknowns, select_columns
 from robustphase.rows import project
-from robustphase.rows.passes import abs2
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
 
 Law = PoissonLaw | VarianceLaw

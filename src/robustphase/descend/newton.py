@@ -23,7 +23,8 @@ from robustphase.constants import TINY, derived, numeric
 from robustphase.population.real_rows import JointMoments, PairedCurvature
 from robustphase.problem import Problem
 from robustphase.rows import RowSource, adjoint
-from robustphase.rows.passes import abs2, adjoint_block, in_single_precision, in_slices, in_type_of, multiply_block
+from robustphase.rows.passes import in_slices
+from robustphase.rows.products import abs2, adjoint_block, in_single_precision, in_type_of, multiply_block
 from robustphase.rows.source import Array, Parts
 
 

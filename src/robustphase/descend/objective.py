@@ -33,7 +33,8 @@ from robustphase.descend.newton import NEWTON, Moments, joint_sums
 from robustphase.likelihood import NoiseModel
 from robustphase.likelihood.noise_model import NOISE, Statistics, column_sums, expected, prepared, statistics_of
 from robustphase.problem import Problem, real_unknowns, select_columns
-from robustphase.rows.passes import abs2, adjoint_block, in_slices, project_block
+from robustphase.rows.passes import in_slices
+from robustphase.rows.products import abs2, adjoint_block, project_block
 from robustphase.rows.source import Array, InBulk, Kernel, Parts
 
 

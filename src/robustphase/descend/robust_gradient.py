@@ -22,7 +22,7 @@ from robustphase.means import METHODS, MeanResult
 from robustphase.means.estimate import HIGHEST_LEVEL, RANDOMISED, confident_level
 from robustphase.population import newton_step
 from robustphase.rows import RowSource, ScaledRows, project
-from robustphase.rows.passes import abs2
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
 from robustphase.validation import Samples
 

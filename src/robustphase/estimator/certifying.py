@@ -20,7 +20,7 @@ from robustphase.recover.indistinguishable import indistinguishable_distances
 from robustphase.recover.influence import Shares, lost_and_hidden, pseudo_responses
 from robustphase.recover.model import left_by_few
 from robustphase.rows import OperatorRows, project
-from robustphase.rows.passes import abs2
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
 from robustphase.validation import Samples
 

@@ -42,7 +42,7 @@ from robustphase.problem import KEPT
 from robustphase.recover.drift import Drift
 from robustphase.recover.model import ModelCheck, ModelWarning
 from robustphase.rows import project
-from robustphase.rows.passes import abs2
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
 from robustphase.rows.watching import watched_by

@@ -40,7 +40,7 @@ from robustphase.recover.drift import DRIFT, find_drift, no_drift
 from robustphase.recover.law.answers import Detector
 from robustphase.recover.model.residuals import located
 from robustphase.rows import MemoryRows, project, rows_at
-from robustphase.rows.passes import abs2
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.watching import tell_finished, tell_found
 from robustphase.validation import Samples

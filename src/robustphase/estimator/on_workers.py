@@ -31,7 +31,7 @@ from robustphase.recover.pilot import (
     pilot_rows,
 )
 from robustphase.rows import DaskRows, RowSource
-from robustphase.rows.passes import abs2, project_block
+from robustphase.rows.products import abs2, project_block
 from robustphase.rows.source import Array, Parts
 from robustphase.validation import largest_safe
 

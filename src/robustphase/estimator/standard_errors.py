@@ -20,7 +20,7 @@ import numpy as np
 from robustphase.constants import TINY
 from robustphase.likelihood import NoiseModel
 from robustphase.rows import Parts, RowSource
-from robustphase.rows.passes import project_block
+from robustphase.rows.products import project_block
 from robustphase.rows.source import Array
 
 #: No sample may count as more than this much of its own prediction.

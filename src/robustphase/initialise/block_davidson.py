@@ -24,7 +24,7 @@ from robustphase.initialise.screening import largest_energy, screen_directions
 from robustphase.ordering import stable_order
 from robustphase.problem import WeighedDown
 from robustphase.rows import RowSource, ScaledRows
-from robustphase.rows.passes import in_single_precision, multiply_block
+from robustphase.rows.products import in_single_precision, multiply_block
 from robustphase.rows.source import Array, Parts
 from robustphase.rows.threads import scratch
 

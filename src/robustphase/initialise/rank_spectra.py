@@ -47,7 +47,8 @@ from robustphase.initialise.block_davidson import (
 )
 from robustphase.problem import Problem
 from robustphase.rows import OperatorRows, RowSource, project
-from robustphase.rows.passes import abs2, adjoint_block, in_single_precision, in_slices, multiply_block
+from robustphase.rows.passes import in_slices
+from robustphase.rows.products import abs2, adjoint_block, in_single_precision, multiply_block
 from robustphase.rows.source import Array, Parts
 
 

@@ -39,7 +39,7 @@ from robustphase.rows import (
     TransformedRows,
     project,
 )
-from robustphase.rows.passes import abs2
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array, Parts
 from robustphase.spectra.covariance import Centred, covariance_of, whitener
 from robustphase.validation import Samples

@@ -38,7 +38,8 @@ from robustphase.likelihood.comparison import comparison_floor
 from robustphase.options import with_defaults
 from robustphase.problem import Candidates, Problem, Screen, assumed_level, build_problem
 from robustphase.rows import OperatorRows, RowSource, ScaledRows, sweep
-from robustphase.rows.passes import abs2, project_rows
+from robustphase.rows.passes import project_rows
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.threads import single_threaded_blas
 from robustphase.validation import Samples, check_choice, check_contamination, check_samples, in_ordinary_units

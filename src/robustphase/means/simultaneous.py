@@ -30,7 +30,7 @@ from robustphase.means.excess import Limits, away_from, limits_for, shape_ratio,
 from robustphase.means.filter import OPTIONS as FILTER
 from robustphase.means.geometric_median import ROUGH, near, weiszfeld_weights
 from robustphase.rows import Parts, RowSource
-from robustphase.rows.passes import abs2, adjoint_block, project_block
+from robustphase.rows.products import abs2, adjoint_block, project_block
 from robustphase.rows.source import Array
 from robustphase.rows.threads import allowed_threads, run_in_threads
 

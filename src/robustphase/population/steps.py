@@ -21,6 +21,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from robustphase.constants import TINY
 from robustphase.population._vectors import NoiseMean, check_noise_mean
 from robustphase.population.curvature import CurvatureRange, curvature_range
 from robustphase.population.model import gradient as risk_gradient
@@ -275,12 +276,12 @@ def inverse_curvature(
     callable
         From an array of shape (n, k) to ``H⁻¹ v`` of every column, of the same shape.
     """
-    sizes = np.linalg.norm(signals, axis=0)
-    some = sizes > 0
-    units = signals / np.where(some, sizes, 1.0)
-    powers = np.where(some, np.maximum(sizes**2, np.finfo(np.float64).tiny), np.inf)
+    squares = np.vecdot(signals.T, signals.T).real
+    some = squares > 0
+    units = signals / np.sqrt(np.where(some, squares, 1.0))
+    powers = np.where(some, np.maximum(squares, TINY), np.inf)
     if np.iscomplexobj(signals) and real_rows:
-        least = np.full(sizes.size, LEAST_PAIRED)
+        least = np.full(squares.size, LEAST_PAIRED)
         pairs = PairedCurvature(
             units, normal_moments(units), profiled=noise_mean == "unknown", least_across=least, least_along=least
         )

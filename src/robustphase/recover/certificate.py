@@ -35,7 +35,8 @@ from robustphase.population import NoiseMean, inverse_curvature, reach
 from robustphase.population.real_rows import least_curvature
 from robustphase.problem import kept, put_columns, real_unknowns
 from robustphase.rows import OperatorRows, RowSource
-from robustphase.rows.passes import abs2, adjoint_block, in_slices, project_block
+from robustphase.rows.passes import in_slices
+from robustphase.rows.products import abs2, adjoint_block, project_block
 from robustphase.rows.source import Array, Parts
 
 

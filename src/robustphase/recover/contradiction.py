@@ -48,7 +48,7 @@ from robustphase.recover.model.limits import CHECKS
 from robustphase.recover.model.power import is_another_power, power_of
 from robustphase.recover.model.residuals import located
 from robustphase.rows import OperatorRows, RowSource, adjoint
-from robustphase.rows.passes import abs2, adjoint_block
+from robustphase.rows.products import abs2, adjoint_block
 from robustphase.rows.source import Array, Parts
 
 

@@ -25,7 +25,7 @@ from robustphase.descend.objective import State
 from robustphase.likelihood import NoiseModel, e_step, initial_model
 from robustphase.problem import Problem, join_columns
 from robustphase.rows import project
-from robustphase.rows.passes import abs2
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
 
 #: Variances of the predictions over that of the noise, so small that they change nothing.

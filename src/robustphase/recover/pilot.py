@@ -32,7 +32,7 @@ from robustphase.problem import Problem
 from robustphase.recover.recovery import Recovery, Run, said_by
 from robustphase.recover.sample_rule import SampleRule
 from robustphase.rows import MemoryRows, OperatorRows, RescaledRows, RowSource
-from robustphase.rows.passes import project_block
+from robustphase.rows.products import project_block
 from robustphase.rows.source import Array, Kernel, Parts
 from robustphase.rows.spilled import spilled
 from robustphase.rows.watching import tell_found

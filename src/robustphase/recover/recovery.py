@@ -18,7 +18,7 @@ from robustphase.likelihood import GroupEvidence, NoiseModel
 from robustphase.likelihood.laws import CurvedNoise
 from robustphase.problem import KEPT, Grouping, Problem, kept, put_columns
 from robustphase.recover.sample_rule import SampleRule
-from robustphase.rows.passes import abs2
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
 from robustphase.rows.watching import tell_finished
 from robustphase.validation import Samples

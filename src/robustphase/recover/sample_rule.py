@@ -23,7 +23,7 @@ from robustphase.likelihood.bad_responses import (
     mixed_density,
 )
 from robustphase.problem import Problem, Screen
-from robustphase.rows.passes import project_block
+from robustphase.rows.products import project_block
 from robustphase.rows.source import Array
 
 

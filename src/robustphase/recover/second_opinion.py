@@ -34,7 +34,7 @@ from robustphase.recover.contradiction import chance_apart
 from robustphase.recover.election import ELECTION, Rules, elected
 from robustphase.recover.held_noise import HELD, Fitted, fit_tightly, half_scales
 from robustphase.rows import OperatorRows
-from robustphase.rows.passes import abs2
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
 
 

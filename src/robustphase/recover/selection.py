@@ -20,7 +20,7 @@ from robustphase.descend.newton import Inner, gauss_newton_step, relative_length
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
 from robustphase.problem import Candidates, Problem
-from robustphase.rows.passes import abs2
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
 
 

@@ -9,7 +9,7 @@ from robustphase.descend.amplitude_flow import AMPLITUDE, amplitude_flow, unseen
 from robustphase.problem import Problem, kept
 from robustphase.recover.recovery import Recovery, Run
 from robustphase.rows import project
-from robustphase.rows.passes import abs2
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
 
 

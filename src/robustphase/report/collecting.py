@@ -19,7 +19,7 @@ import robustphase as rp
 from robustphase.estimator import NoiseModel
 from robustphase.estimator.standard_errors import errors_of_fit
 from robustphase.files import fingerprint
-from robustphase.rows.passes import abs2, project_block
+from robustphase.rows.products import abs2, project_block
 
 Array = NDArray[Any]
 

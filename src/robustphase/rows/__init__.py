@@ -8,7 +8,8 @@ coefficients ``C``, and adds ``Bᴴ C`` to a running sum. The block is read from
 Three ideas, one module each:
 
 * a :class:`RowSource` knows how to sweep (``source``; ``blocked`` sweeps whatever can be read in any range of rows);
-* :func:`project`, :func:`adjoint`, :func:`sweep` and the two loss gradients are the passes over a source (``passes``);
+* :func:`project`, :func:`adjoint`, :func:`sweep` and the two loss gradients are the passes over a source (``passes``), made of
+  two products of a block (``products``);
 * :class:`ScaledRows` is a cloud of points ``c_j a_j`` that exists only as a source and a vector of scales (``views``):
   every vector the paper averages is one, and robust means need nothing but its five passes.
 

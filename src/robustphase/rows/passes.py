@@ -1,10 +1,8 @@
-"""The passes over a source, and what their kernels do to a block.
-
-Projections, weighted sums, and the fused passes that read a block once.
+"""The passes over a source: projections, weighted sums, and the fused passes that read a block once.
 
 The rows of ``A`` are the ``aᴴ`` (for real data simply the ``aᵀ``), so ``A V`` holds the inner products ``aᴴ v`` and
 ``Aᴴ C`` sums the vectors ``c a``. Projections, coefficients and sums are double precision whatever the type of ``A``;
-only the two products run in the type of the block.
+only the two products (:mod:`robustphase.rows.products`) run in the type of the block.
 """
 
 from __future__ import annotations
@@ -16,133 +14,12 @@ import numpy as np
 
 from robustphase.rows.blocked import MIN_BLOCK_ROWS, MemoryRows
 from robustphase.rows.operators import OperatorBlock
+from robustphase.rows.products import abs2, adjoint_block, project_block
 from robustphase.rows.source import Array, Kernel, Parts, RowSource
 from robustphase.rows.threads import scratch
 
-DOUBLE = (np.dtype(np.float64), np.dtype(np.complex128))
 #: Numbers of one array of a slice: a handful of such arrays fit the cache of a core.
 NUMBERS = 1 << 16
-#: Entries of a row from which on an inner product for each is faster than a product with the matrix of all, where rows come from
-#: memory; and bytes of all rows up to which they stay in cache.
-LONG_ROWS, IN_CACHE = 64, 1 << 23
-#: Multiplications up to which OpenBLAS takes matrices as they are, and fewest rows of such a product. Of larger ones it makes
-#: copies in another order first, which for few columns takes longer than the product.
-AS_THEY_ARE, FEWEST_ROWS = 1_000_000, 16
-
-
-def project_block(block: Array | OperatorBlock, vectors: Array) -> Array:
-    """``B V`` in double precision."""
-    if vectors.ndim == 2 and vectors.shape[1] == 1:
-        # A matrix-vector product reads the block once at full speed; a matrix product with one column does not.
-        return project_block(block, vectors[:, 0])[:, np.newaxis]
-    product = multiply_block(block, vectors if isinstance(block, OperatorBlock) else in_type_of(block, vectors))
-    return product if product.dtype in DOUBLE else product.astype(np.result_type(product, np.float64))
-
-
-def multiply_block(block: Array | OperatorBlock, vectors: Array) -> Array:
-    """``B V`` in the precision of both."""
-    if isinstance(block, OperatorBlock):
-        return block.project(vectors)
-    # Whatever a user's rows hold, it is not here that anybody is warned of it.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if vectors.dtype.kind == "c" and block.dtype.kind != "c":
-            return _joined(_times_columns(block, split_parts(vectors)), vectors.ndim)
-        if vectors.ndim == 2:
-            return _times_columns(block, vectors)
-        if block.dtype == vectors.dtype and _long_from_memory(block):
-            return _row_by_row(block, vectors)
-        product: Array = np.dot(block, vectors)
-    return product
-
-
-def _times_columns(block: Array, vectors: Array) -> Array:
-    """``B V``, a few rows at a time where that spares copies of them."""
-    (count, n), k = block.shape, vectors.shape[1]
-    step = AS_THEY_ARE // max(n * k, 1)
-    if not FEWEST_ROWS <= step < count or block.dtype != vectors.dtype or block.dtype.kind == "c":
-        whole: Array = np.dot(block, vectors)
-        return whole
-    product, columns = np.empty((count, k), block.dtype), np.ascontiguousarray(vectors)
-    for low in range(0, count, step):
-        np.dot(block[low : low + step], columns, out=product[low : low + step])
-    return product
-
-
-def _long_from_memory(block: Array) -> bool:
-    """Whether the rows are long, and those of the array that they are a part of too many to be in cache."""
-    whole = block if block.base is None else block.base
-    return (
-        block.shape[1] >= LONG_ROWS
-        and block.strides[1] == block.itemsize
-        and getattr(whole, "nbytes", IN_CACHE + 1) > IN_CACHE
-    )
-
-
-def _row_by_row(block: Array, vector: Array) -> Array:
-    """``B v`` as one inner product for each row.
-
-    That reads rows in the order in which they lie in memory, and reached its full speed, where products of a matrix with a vector
-    go through several rows at once, and reached half of it. In cache these are up to twice as fast.
-    """
-    products: Array = np.vecdot(vector.conj(), block)
-    return products
-
-
-def adjoint_block(block: Array | OperatorBlock, coefficients: Array) -> Array:
-    """``Bᴴ C``: coefficients (b,) or (b, k), result (n,) or (n, k)."""
-    if coefficients.ndim == 2 and coefficients.shape[1] == 1:
-        return adjoint_block(block, coefficients[:, 0])[:, np.newaxis]
-    if isinstance(block, OperatorBlock):
-        return block.adjoint(coefficients)
-    coefficients = in_type_of(block, coefficients)
-    if coefficients.dtype.kind == "c" and block.dtype.kind != "c":
-        return _joined(np.dot(split_parts(coefficients).T, block).T, coefficients.ndim)
-    # (Cᴴ B)ᴴ conjugates only the small factors; Bᴴ would copy the block.
-    row_major: Array = np.dot(coefficients.conj().T, block)
-    return row_major.conj().T
-
-
-def split_parts(values: Array) -> Array:
-    """Real and imaginary parts side by side, shape (n, 2k): real rows times complex vectors need no complex rows."""
-    columns = np.ascontiguousarray(values.reshape(len(values), -1))
-    parts: Array = columns.view(columns.real.dtype)
-    return parts
-
-
-def _joined(parts: Array, ndim: int) -> Array:
-    """Complex numbers of parts that stand side by side."""
-    contiguous = np.ascontiguousarray(parts)
-    values: Array = contiguous.view(np.result_type(contiguous.dtype, np.complex64))
-    return values[:, 0] if ndim == 1 else values
-
-
-def in_type_of(block: Array, values: Array) -> Array:
-    """Values in the block's precision, complex if either is."""
-    if values.dtype is block.dtype:
-        return values
-    dtype = np.result_type(block.dtype, np.complex64) if np.iscomplexobj(values) else block.dtype
-    return values.astype(dtype, copy=False)
-
-
-def abs2(values: Array) -> Array:
-    """``|v|²`` without the square root that ``abs`` takes."""
-    squares: Array = values.real**2 + values.imag**2 if values.dtype.kind == "c" else values * values
-    return squares
-
-
-def in_single_precision(block: Array) -> Array:
-    """The block in single precision, in memory that the next block of this thread overwrites.
-
-    Rows of an operator come as they are: their products follow the precision of the vectors, where the operator allows.
-    """
-    if isinstance(block, OperatorBlock):
-        return block
-    single = np.dtype(np.complex64 if block.dtype.kind == "c" else np.float32)
-    if block.dtype == single:
-        return block
-    rounded = scratch("single", block.shape, single)
-    rounded[...] = block
-    return rounded
 
 
 def in_slices(kernel: Kernel, columns: int) -> Kernel:

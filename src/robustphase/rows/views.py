@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from robustphase.rows.passes import abs2, adjoint_block, project_block
+from robustphase.rows.products import abs2, adjoint_block, project_block
 from robustphase.rows.source import Array, Parts, RowSource
 
 

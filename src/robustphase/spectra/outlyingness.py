@@ -21,7 +21,7 @@ import numpy as np
 
 from robustphase.constants import TINY, budget, derived, numeric
 from robustphase.rows import RowSource
-from robustphase.rows.passes import abs2, project_block
+from robustphase.rows.products import abs2, project_block
 from robustphase.rows.source import Array, Parts
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from robustphase.descend.law_fit import LawFit
 from robustphase.likelihood.laws import CurvedNoise, Readings
 from robustphase.likelihood.noise_model import NoiseModel
-from robustphase.rows.passes import abs2
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
 
 NOISES = ("auto", "additive", "poisson")

@@ -36,7 +36,7 @@ from robustphase.recover.law.grips import (
     without_the_largest,
     worth_learning,
 )
-from robustphase.rows.passes import abs2
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
 
 #: What the samples of a fit are put in order by, (m, k).

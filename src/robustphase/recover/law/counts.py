@@ -25,7 +25,8 @@ from robustphase.problem import Problem
 from robustphase.recover.law.answers import Answer
 from robustphase.recover.law.bad_counts import fit_counts_from
 from robustphase.rows import OperatorRows
-from robustphase.rows.passes import abs2, project_rows
+from robustphase.rows.passes import project_rows
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
 
 

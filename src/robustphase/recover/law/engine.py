@@ -30,7 +30,7 @@ from robustphase.problem import Problem, kept, real_unknowns, response_unit
 from robustphase.recover.law.answers import Answer, Detector, Lawful, joined
 from robustphase.recover.law.bad_counts import fit_counts_from
 from robustphase.recover.law.counts import fit_counts
-from robustphase.rows.passes import abs2
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
 
 

@@ -41,7 +41,7 @@ from robustphase.descend.law_fit import LawFit
 from robustphase.likelihood.laws import Readings
 from robustphase.problem import Problem, real_unknowns
 from robustphase.rows import adjoint, project
-from robustphase.rows.passes import abs2
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
 
 

@@ -6,6 +6,7 @@ they determine a signal (:mod:`robustphase.recover.model.determinacy`).
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -13,9 +14,10 @@ import numpy as np
 from robustphase.constants import TINY
 from robustphase.recover.model.determinacy import least_curvature, variety
 from robustphase.recover.model.residuals import NORMAL_MAD, median
-from robustphase.recover.model.samples import Part, column_counts, project_rows, squared_lengths, sum_rows
+from robustphase.recover.model.samples import Part, column_counts, squared_lengths
 from robustphase.rows import OperatorRows
-from robustphase.rows.passes import abs2, adjoint_block, in_slices, in_type_of, project_block
+from robustphase.rows.passes import in_slices
+from robustphase.rows.products import abs2, adjoint_block, in_type_of, project_block
 from robustphase.rows.source import Array, Parts
 
 
@@ -75,18 +77,17 @@ def first_pass(part: Part, probe: Array, rng: np.random.Generator) -> First:
     of_first = column_counts(keep & first_half)
     of_second = column_counts(keep) - of_first
     factors = np.where(first_half, 1 / np.maximum(of_first, 1.0), -1 / np.maximum(of_second, 1.0))
-    project, add_up = (project_block, adjoint_block) if part.single is None else (project_rows, sum_rows)
 
     def kernel(block: Array, y: Array, kept_: Array, factor: Array, row: Array) -> Parts:
         with np.errstate(over="ignore", invalid="ignore"):
-            projected = project(block, both)
+            projected = project_block(block, both)
             s, along = projected[:, :p], np.where(row, projected[:, p:], 0.0)
             pull = np.where(kept_, (abs2(s) + (centres - y)) * s, 0.0) * factor
             # One column after the other in memory, as the product reads them.
             dtype = pull.dtype if operator else in_type_of(block, pull[:0]).dtype
             columns = np.empty((p + 2, len(y)), dtype).T
             columns[:, :p], columns[:, p:-1], columns[:, -1:] = pull, along, row
-            sums = add_up(block, columns)
+            sums = adjoint_block(block, columns)
             lengths = np.zeros(len(y)) if operator or part.lengths is not None else squared_lengths(block)
         return Parts(sums=(sums, abs2(along).sum(axis=0)), rows=(s, lengths))
 
@@ -94,6 +95,7 @@ def first_pass(part: Part, probe: Array, rng: np.random.Generator) -> First:
     # Rows that were taken are few, and need no blocks or threads of their own.
     parts = fit.source.reduce(sliced, per_row) if part.rows is None else sliced(part.rows, *per_row)
     sums, along = parts.sums
+    sums = sums.astype(np.result_type(sums, np.float64), copy=False)
     projections, lengths = parts.rows
     if part.lengths is not None:
         lengths = part.lengths
@@ -116,7 +118,7 @@ def _curvature(part: Part, projections: Array, rows: Array, rng: np.random.Gener
     """Least curvature of the loss at a typical answer over what standard normal rows would give; NaN if it cannot be told."""
     signals = part.fit.signals
     energies = abs2(signals).sum(axis=0)
-    column = int(np.argsort(energies)[energies.size // 2])
+    column = int(energies.argsort()[energies.size // 2])
     if part.single is None or not energies[column] > 0:
         return np.nan
     unit = np.sqrt(energies[column])
@@ -134,15 +136,19 @@ def design_of(first: First, real_rows: bool, keep: Array, usable: Array, n: int)
     """The rows that were kept, or all usable ones where most are not, held against a standard normal design."""
     assert first.lengths is not None
     rows = keep if 2 * np.count_nonzero(keep) >= keep.size else usable
-    lengths = first.lengths[rows & np.isfinite(first.lengths)]
+    lengths = first.lengths[rows]
+    total = float(lengths.sum(dtype=np.float64))
+    if not math.isfinite(total):
+        lengths = lengths[np.isfinite(lengths)]
+        total = float(lengths.sum(dtype=np.float64))
     typical = median(lengths) if lengths.size else 0.0
     if not typical > 0:
         return Design(0.0, 0.0, 0.0, 0.0, 0, 0.0)
-    average = float(lengths.sum(dtype=np.float64)) / lengths.size
+    average = total / lengths.size
     real = 1.0 if real_rows else 0.5
-    shift = float(np.sum(abs2(first.mean))) / average
-    second = float(np.sum(abs2(first.image)))
+    shift = float(np.vdot(first.mean, first.mean).real) / average
+    second = float(np.vdot(first.image, first.image).real)
     spread = second / max(first.along, TINY) ** 2 - 1.0 - n / first.rows
     # Squared lengths of rows of independent entries have the variance n(κ + 2), or n(κ + 1) if they are complex.
-    varied = float(np.square(NORMAL_MAD * median(np.abs(lengths - typical)))) * n / typical**2
+    varied = (NORMAL_MAD * median(np.abs(lengths - typical)) / typical) ** 2 * n
     return Design(typical / n, shift, spread, varied - 2.0 * real, first.rows, first.curvature, first.variety)

@@ -17,7 +17,7 @@ from scipy.linalg.lapack import dsyevr, ssyevr
 from robustphase.constants import budget, derived, empirical, numeric
 from robustphase.population.real_rows import least_curvature as least_paired_curvature
 from robustphase.problem import real_unknowns
-from robustphase.rows.passes import abs2
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
 
 
@@ -60,14 +60,14 @@ def variety(rows: Array, chosen: Array, rng: np.random.Generator) -> float:
         return np.inf
     some = np.take(rows, chosen[rng.choice(len(chosen), count, replace=False, shuffle=False)], axis=0)
     kernel = abs2(some @ (some.conj() if some.dtype.kind == "c" else some).T).astype(np.float64)
-    diagonal = np.einsum("ii->i", kernel)
+    flat = kernel.ravel()
+    diagonal = flat[:: count + 1]
     own = float(diagonal.sum()) / count
     diagonal[:] = 0.0
     # The part that all responses have in common is one number. What is left without the means of rows and columns has a sum of
     # squares that their sums tell (Székely and Rizzo, 2014).
     sums = kernel.sum(axis=0)
     total = float(sums.sum())
-    flat = kernel.ravel()
     left = float(flat @ flat) - 2 * float(sums @ sums) / (count - 2) + total**2 / ((count - 1) * (count - 2))
     rest = left / (count * (count - 3))
     return own**2 / rest if 0 < rest < np.inf and np.isfinite(own) else np.inf
@@ -102,8 +102,7 @@ def least_curvature(rows: Array, projections: Array, signal: Array, rng: np.rand
     wanted = max(DETERMINACY.curvature_rows * unknowns, DETERMINACY.curvature_fewest) * len(projections) // count
     if wanted < len(projections):
         # Spread over all of them, in whatever order they are.
-        some = (np.arange(wanted) * ((len(projections) - 1) / (wanted - 1))).astype(int)
-        some[-1] = len(projections) - 1
+        some = np.arange(wanted) * (len(projections) - 1) // (wanted - 1)
         rows, projections = np.take(rows, some, axis=0), projections[some]
         count = int(np.count_nonzero(projections))
     if unknowns <= DETERMINACY.curvature_exact:

@@ -17,8 +17,9 @@ from scipy.linalg.lapack import dstev
 from robustphase.constants import TINY
 from robustphase.recover.model.design import First
 from robustphase.recover.model.limits import FIGURES
-from robustphase.recover.model.samples import Part, column_counts, sum_rows
-from robustphase.rows.passes import abs2, adjoint_block, in_slices, in_type_of, multiply_block, project_block
+from robustphase.recover.model.samples import Part, column_counts
+from robustphase.rows.passes import in_slices
+from robustphase.rows.products import abs2, adjoint_block, in_type_of, multiply_block, project_block
 from robustphase.rows.source import Array, Parts
 
 
@@ -52,6 +53,8 @@ def strongest_directions(part: Part, clipped: Array, starts: Array, depth: int) 
         beside[step] = lengths = np.sqrt(squares * goes_on)
         before = vectors * lengths
         vectors = left * (goes_on / np.maximum(lengths, TINY))
+    if not math.isfinite(float(diagonal.sum()) + float(beside.sum())):
+        diagonal, beside = np.zeros_like(diagonal), np.zeros_like(beside)
     strongest = np.array([_strongest(own, next_to) for own, next_to in zip(diagonal.T, beside[:-1].T, strict=True)])
     # The basis is across the signals already.
     found: Array = basis[0] * strongest[:, 0]
@@ -61,9 +64,7 @@ def strongest_directions(part: Part, clipped: Array, starts: Array, depth: int) 
 
 
 def _strongest(diagonal: Array, beside: Array) -> Array:
-    """The eigenvector of the largest absolute eigenvalue of a tridiagonal matrix; some unit vector if it is not finite."""
-    if not math.isfinite(float(diagonal.sum()) + float(beside.sum())):
-        diagonal, beside = np.zeros_like(diagonal), np.zeros_like(beside)
+    """The eigenvector of the largest absolute eigenvalue of a tridiagonal matrix."""
     # From LAPACK itself: what stands around it takes longer than it does.
     values, vectors, _ = dstev(diagonal, beside) if diagonal.size > 1 else (diagonal, np.ones((1, 1)), 0)
     strongest: Array = np.asarray(vectors)[:, int(np.abs(values).argmax())]
@@ -176,14 +177,15 @@ def changes(part: Part, residuals: Array, first: First, units: Array) -> tuple[A
     projections = first.projections
     if part.single is None or first.lengths is None:
         return np.zeros((2, p)), np.zeros((2, p))
-    signs = np.where(part.positions < part.positions[part.along[len(residuals) // 2]], 1.0, -1.0)[:, np.newaxis]
-    norms = np.maximum(column_lengths(fit.signals), TINY)
-    used = residuals != 0
-    coefficients = np.where(used, (signs * residuals / norms) * projections, 0.0)
+    early = (part.positions < part.positions[part.along[len(residuals) // 2]])[:, np.newaxis]
+    used, factors = part.keep, 1 / np.maximum(column_lengths(fit.signals), TINY)
+    coefficients = np.where(used, residuals * np.where(early, factors, -factors) * projections, 0.0)
     # Rows that are not used may be too long for a number.
     lengths = np.where(used[:, 0] if p == 1 else used.any(axis=1), first.lengths, 0.0).astype(np.float64, copy=False)
     both = np.concatenate((coefficients.T, residuals.T)).T
-    energies = _column_squares(sum_rows(part.single, both))
+    sums = adjoint_block(part.single, both)
+    # Single precision does not hold the squares of all that it holds.
+    energies = _column_squares(sums.astype(np.result_type(sums, np.float64), copy=False))
     chances = np.maximum(lengths @ abs2(both), TINY)
     complex_rows = np.iscomplexobj(part.single)
     unknowns = len(fit.signals) * (2 if complex_rows or np.iscomplexobj(fit.signals) else 1)
@@ -199,8 +201,8 @@ def changes(part: Part, residuals: Array, first: First, units: Array) -> tuple[A
         count = count * weighed / np.maximum(strengths.sum(axis=0), TINY)
     turn = units * excess[:p] / np.maximum(count, 1.0)
     # The variance of what is linear in rows whose entries have the mean square ℓ is ℓ times the squared length of its factor.
-    total = (residuals**2).sum(axis=0)
-    average = lengths @ used.astype(np.float64) / len(fit.signals)
+    total = _column_squares(residuals)
+    average = lengths @ used / len(fit.signals)
     share = excess[p:] ** 2 / np.maximum(total * average, TINY)
     return np.array((turn, evidence[:p])), np.array((share, evidence[p:]))
 

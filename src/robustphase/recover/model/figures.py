@@ -28,6 +28,7 @@ from robustphase.recover.model.residuals import (
     in_thirds,
     located,
     missing_shares,
+    order_of,
     ordered,
     rank_correlation,
     roughness,
@@ -40,7 +41,7 @@ from robustphase.recover.model.residuals import (
 from robustphase.recover.model.rival_signal import Least, Rival, find_rival
 from robustphase.recover.model.samples import FittedSamples, Part, taken
 from robustphase.recover.model.single_entries import single_entry_gain
-from robustphase.rows.passes import abs2
+from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
 
 
@@ -216,7 +217,7 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
         predicted, remaining = predictions[:, j], residuals[:, j]
         g = good[:, j] if np.count_nonzero(good[:, j]) > 0.5 * np.count_nonzero(used) else used
         told_ahead, told = ordered(held_out[:, j]), ordered(y)
-        by_ahead = in_order(told_ahead, k)
+        by_ahead = in_order(told_ahead.order, k)
         power, power_evidence = power_of(
             told_ahead.values[by_ahead],
             y[by_ahead],
@@ -224,7 +225,7 @@ def _measure(part: Part, rng: np.random.Generator) -> tuple[list[Figures], Desig
             float(fit.levels[j]),
             by_means=fit.counts or tailless[j],
         )
-        by_prediction = ordered(predicted)
+        by_prediction = order_of(predicted)
         chosen = in_order(by_prediction, k)
         thirds = in_thirds(predicted[chosen], remaining[chosen], tailless=tailless[j])
         missing = missing_shares(k[in_order(by_prediction, g)])

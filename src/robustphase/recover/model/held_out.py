@@ -14,8 +14,9 @@ from robustphase.constants import TINY
 from robustphase.population import inverse_curvature
 from robustphase.recover.model.design import First
 from robustphase.recover.model.directions import column_lengths
-from robustphase.recover.model.samples import Part, project_rows
-from robustphase.rows.passes import abs2, in_slices, project_block
+from robustphase.recover.model.samples import Part
+from robustphase.rows.passes import in_slices
+from robustphase.rows.products import abs2, in_type_of, project_block
 from robustphase.rows.source import Array, Parts
 
 
@@ -38,9 +39,15 @@ def last_pass(part: Part, signals: Array, directions: Array) -> tuple[Array, Arr
     """``|a·v|²`` of the signal without the half that a row is in, shape (m, p), and of all directions."""
     p = signals.shape[1] // 2
     if part.single is not None:
+        # Single precision holds no signals of extreme length.
+        norms = np.maximum(column_lengths(signals), TINY)
+        units, powers = in_type_of(part.single, signals / norms), norms**2
         columns = (slice(p), slice(p, None))
-        ahead = [_squares(part.single[half], signals[:, own]) for half, own in zip(part.halves(), columns, strict=True)]
-        return np.concatenate(ahead), _squares(part.single, directions)
+        ahead = [
+            abs2(project_block(part.single[half], units[:, own])) * powers[own]
+            for half, own in zip(part.halves(), columns, strict=True)
+        ]
+        return np.concatenate(ahead), abs2(project_block(part.single, directions))
     both = np.concatenate((signals, directions), axis=1)
 
     def kernel(block: Array) -> Parts:
@@ -49,10 +56,3 @@ def last_pass(part: Part, signals: Array, directions: Array) -> tuple[Array, Arr
 
     squares = part.fit.source.reduce(in_slices(kernel, both.shape[1])).rows[0]
     return np.where(part.first_half[:, np.newaxis], squares[:, :p], squares[:, p : 2 * p]), squares[:, 2 * p :]
-
-
-def _squares(rows: Array, vectors: Array) -> Array:
-    # Single precision holds no signals of extreme length.
-    norms = np.maximum(column_lengths(vectors), TINY)
-    squares: Array = abs2(project_rows(rows, vectors / norms)) * norms**2
-    return squares

@@ -77,9 +77,10 @@ def is_another_power(power: float) -> bool:
 def _misfits(curves: Array, y: Array, errors: Array) -> Array:
     """Weighted squared residuals of y after regression on a constant and each of the curves, shape (number of curves,)."""
     weights = 1 / np.square(errors)
-    mean = float(weights @ y) / weights.sum()
-    centred = curves - (curves @ weights)[:, np.newaxis] / weights.sum()
+    total = float(weights.sum())
+    own = y - float(weights @ y) / total
+    centred = curves - ((curves @ weights) / total)[:, np.newaxis]
     squares = np.square(centred) @ weights
-    slopes = (centred * weights) @ (y - mean) / np.maximum(squares, TINY)
-    misfits: Array = weights @ np.square(y - mean) - slopes**2 * squares
+    slopes = centred @ (weights * own) / np.maximum(squares, TINY)
+    misfits: Array = weights @ np.square(own) - slopes**2 * squares
     return misfits

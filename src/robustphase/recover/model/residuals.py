@@ -23,10 +23,11 @@ NORMAL_MAD = 1.4826
 
 def clip(residuals: Array, scales: Array, keep: Array) -> tuple[Array, Array]:
     """Kept residuals over their scale, clipped and centred, zero where they are not kept; and their means before."""
-    clipped = np.clip(residuals / np.maximum(scales, TINY), -FIGURES.clip, FIGURES.clip)
-    clipped = np.where(keep, clipped, 0.0)
+    clipped = np.where(keep, residuals, 0.0) / np.maximum(scales, TINY)
+    # Twice as fast as NumPy's clip for a few thousand numbers.
+    clipped = np.minimum(np.maximum(clipped, -FIGURES.clip), FIGURES.clip)
     means = clipped.sum(axis=0) / np.maximum(column_counts(keep), 1)
-    return clipped - np.where(keep, means, 0.0), means
+    return clipped - keep * means, means
 
 
 def slope_along(predictions: Array, residuals: Array) -> tuple[float, float]:
@@ -119,16 +120,20 @@ class Ordered(NamedTuple):
 
 
 def ordered(values: Array) -> Ordered:
-    """Values with their order, in single precision where there are many."""
-    largest = float(np.abs(values).max(initial=0.0))
-    fast = values.size >= _MANY and 1 / _LARGE < largest < _LARGE
-    order = stable_order(values.astype(np.float32)) if fast else np.argsort(values)
+    """Values with their order."""
+    order = order_of(values)
     return Ordered(values, order, _ties(values[order]))
 
 
-def in_order(values: Ordered, chosen: Array) -> Array:
-    """Numbers of the chosen values (a mask), the smallest value first."""
-    numbers: Array = values.order if chosen.all() else values.order[chosen[values.order]]
+def order_of(values: Array) -> Array:
+    """Numbers of the values, the smallest value first, in single precision where there are many."""
+    fast = values.size >= _MANY and 1 / _LARGE < float(np.abs(values).max()) < _LARGE
+    return stable_order(values.astype(np.float32)) if fast else np.argsort(values)
+
+
+def in_order(order: Array, chosen: Array) -> Array:
+    """Numbers of the chosen values (a mask), in the order of all of them."""
+    numbers: Array = order if chosen.all() else order[chosen[order]]
     return numbers
 
 
@@ -137,7 +142,7 @@ def rank_correlation(a: Ordered, b: Ordered, chosen: Array, first: Array | None 
 
     ``first`` may be given: the numbers of the chosen values in the order of a.
     """
-    first, second = in_order(a, chosen) if first is None else first, in_order(b, chosen)
+    first, second = in_order(a.order, chosen) if first is None else first, in_order(b.order, chosen)
     count = first.size
     if count < FIGURES.fewest:
         return 0.0
@@ -170,7 +175,7 @@ def followed(ahead: Ordered, heard: Ordered, flagged: Array) -> tuple[float, flo
     The second is half the range of the middle 68% of the logarithms of responses over predictions, of the larger predictions: a
     standard deviation of one law, and half the distance of two groups.
     """
-    numbers = in_order(ahead, flagged)
+    numbers = in_order(ahead.order, flagged)
     if numbers.size < 2 * FIGURES.fewest:
         return 0.0, 0.0
     larger = numbers[numbers.size // 2 :]
@@ -226,7 +231,7 @@ def _equal(heard: Ordered, chosen: Array) -> tuple[Array, Array, Array]:
     none = np.empty(0, np.intp)
     if not heard.ties:
         return none, none, none
-    numbers = in_order(heard, chosen)
+    numbers = in_order(heard.order, chosen)
     values = heard.values[numbers]
     if not _ties(values):
         return none, none, none

@@ -26,7 +26,7 @@ from scipy.linalg.lapack import dposv, sposv
 from robustphase.constants import TINY, budget, derived, empirical, numeric
 from robustphase.population import solution_curvature
 from robustphase.recover.model.residuals import median
-from robustphase.rows.passes import abs2, adjoint_block, project_block
+from robustphase.rows.products import abs2, adjoint_block, project_block
 from robustphase.rows.source import Array
 
 #: Half of the better 85% of the absolute values of normal variables are below this many standard deviations.

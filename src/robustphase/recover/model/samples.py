@@ -15,14 +15,11 @@ import numpy as np
 from robustphase.problem import kept
 from robustphase.recover.model.limits import FIGURES
 from robustphase.rows import MemoryRows, OperatorRows, RowSource, rows_at
-from robustphase.rows.passes import NUMBERS, adjoint_block, in_type_of, project_block
+from robustphase.rows.passes import NUMBERS
 from robustphase.rows.source import Array
 
 #: Length of rows whose squares single precision holds.
 LARGE = 1e15
-#: Columns up to which as many products of a matrix with a vector are faster than one with all columns, as long as the matrix is
-#: in the cache that cores share.
-FEW_COLUMNS, CACHE = 5, 1 << 24
 
 
 class FittedSamples(NamedTuple):
@@ -124,8 +121,8 @@ def taken(fit: FittedSamples, rng: np.random.Generator) -> Part:
         positions = np.flatnonzero(np.repeat(_drawn(m // 2, count // 2, rng), 2))
     drawn = rng.random(positions.size) < 0.5
     order = np.concatenate((np.flatnonzero(drawn), np.flatnonzero(~drawn)))
-    first_half, along = np.arange(order.size) < np.count_nonzero(drawn), np.empty_like(order)
-    along[order] = np.arange(order.size)
+    places, along = everything[: order.size], np.empty_like(order)
+    first_half, along[order] = places < np.count_nonzero(drawn), places
     source = fit.source
     single_type = np.dtype(np.complex64 if source.dtype.kind == "c" else np.float32)
     wanted_type = source.dtype if fit.predictions is None else single_type
@@ -151,8 +148,8 @@ def taken(fit: FittedSamples, rng: np.random.Generator) -> Part:
         predictions=None if fit.predictions is None else here(fit.predictions),
     )
     narrow, lengths = rows.astype(single_type, copy=False), squared_lengths(rows)
-    large = ~(lengths < LARGE**2) & ~(keeps[:, 0] if p == 1 else keeps.any(axis=1))
-    if large.any():
+    if not lengths.max(initial=0.0) < LARGE**2:
+        large = ~(lengths < LARGE**2) & ~(keeps[:, 0] if p == 1 else keeps.any(axis=1))
         narrow = narrow.copy() if narrow is rows else narrow
         narrow[large], lengths[large] = 0, 0
     rows = rows if fit.predictions is None else narrow
@@ -177,36 +174,6 @@ def column_counts(chosen: Array) -> Array:
     return counts
 
 
-def project_rows(rows: Array, vectors: Array) -> Array:
-    """``A V`` of rows in memory, every column in one piece.
-
-    A product with one vector reads rows at full speed, and one with a few of them takes longer than so many of the former.
-    """
-    narrow = in_type_of(rows, vectors)
-    if not _one_by_one(rows, narrow):
-        return project_block(rows, vectors)
-    projections = np.empty((vectors.shape[1], len(rows)), np.result_type(narrow, np.float64))
-    for own, vector in zip(projections, narrow.T, strict=True):
-        own[:] = np.dot(rows, vector)
-    return projections.T
-
-
-def sum_rows(rows: Array, coefficients: Array) -> Array:
-    """``Aᴴ C`` of rows in memory, of few columns one after the other as well."""
-    columns = in_type_of(rows, coefficients)
-    if not _one_by_one(rows, columns):
-        return adjoint_block(rows, columns)
-    sums = np.empty((columns.shape[1], rows.shape[1]), np.result_type(rows, np.float64))
-    for own, column in zip(sums, columns.conj().T if columns.dtype.kind == "c" else columns.T, strict=True):
-        own[:] = np.dot(column, rows)
-    return sums.conj().T
-
-
-def _one_by_one(rows: Array, columns: Array) -> bool:
-    """Whether as many products with one vector are faster than one with all of these columns."""
-    return columns.shape[1] <= FEW_COLUMNS and columns.dtype == rows.dtype and rows.nbytes <= CACHE
-
-
 def squared_lengths(rows: Array) -> Array:
     """Squared lengths of rows."""
     # Real and imaginary parts side by side are read at once, which is several times as fast as one after the other.
@@ -227,8 +194,8 @@ def _read_rows(source: RowSource, positions: Array, places: Array, dtype: Any) -
 
 def _taken_rows(array: Array, positions: Array, dtype: Any) -> Array:
     """Some rows in this type, a few at a time so that each is read once."""
-    if array.size <= NUMBERS * 8 and 2 * positions.size > len(array):
-        # Where most of a small array is wanted it is faster to round all of it and to move half as many bytes.
+    if array.size <= NUMBERS * 8 and positions.size == len(array):
+        # Where all of a small array is wanted it is faster to round it first, and to move half as many bytes.
         return np.take(array.astype(dtype, copy=False), positions, axis=0)
     rows = np.empty((positions.size, array.shape[1]), dtype)
     step = max(1, NUMBERS // max(array.shape[1], 1))
