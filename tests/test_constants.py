@@ -12,11 +12,11 @@ import robustphase
 from robustphase.constants import KINDS, budget, constants, empirical, numeric, varied
 from robustphase.initialise.screening import SCREENING
 
-ROOMS = ("likelihood", "problem", "initialise", "descend", "recover")
+ROOMS = ("rows", "likelihood", "problem", "initialise", "descend", "recover")
 STAGES = {
     "NOISE", "COMPARISON", "DENSITY", "PROBLEM", "OBJECTIVE", "NEWTON", "ACCELERATION", "STEPS", "CLIMB", "FIT", "CONSISTENCY",
     "SCREENING", "SEARCH", "SPECTRA", "NORMS", "START", "SELECTION", "OPINION", "CERTIFICATE", "ENGINE",
-    "STANDARD",
+    "STANDARD", "PRODUCTS",
 }  # fmt: skip
 
 

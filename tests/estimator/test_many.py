@@ -125,7 +125,8 @@ def test_every_attribute_has_one_entry_per_signal():
     for values in (model.noise_mean_, model.noise_scale_, model.contamination_, model.certificate_, model.converged_):
         assert values.shape == (P,)
     assert model.flag_samples().shape == (M, P)
-    assert model.history_[-1].passes < 120
+    # One of five is heard again, which takes half of them.
+    assert model.history_[-1].passes < 150
     assert np.isfinite(model.score(A, Y))
 
 

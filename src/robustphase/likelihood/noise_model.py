@@ -129,10 +129,9 @@ class NoiseModel(NamedTuple):
 
     def density(self, residuals: Array) -> Array:
         """Density of clean residuals, shape (m, k)."""
-        sides = np.where(residuals > 0, self.skews, 1.0) * self.scales
-        value: Array = np.exp(_log_peak(self)) * (1 + (residuals / sides) ** 2 * self.tails) ** (
-            -(self.degrees + 1) / 2
-        )
+        sides = np.maximum(np.where(residuals > 0, self.skews, 1.0) * self.scales, NOISE.tiny_scale)
+        reduced = np.clip(residuals / sides, -NOISE.largest, NOISE.largest)
+        value: Array = np.exp(_log_peak(self)) * (1 + reduced**2 * self.tails) ** (-(self.degrees + 1) / 2)
         return value
 
 

@@ -7,18 +7,24 @@ that it leaves than at the one that the other would leave. For noise that is sym
 the two; for skewed noise closeness decides little. How many votes the truth would get against each other signal follows from
 the same residuals, beside every difference of the two predictions; whoever rewrites a share ε of the samples takes ε of them at
 most. A signal that misses more is *refuted*, and of the others the one wins that misses the fewest against its worst opponent:
-Yatracos' (1985) estimate of least distance, with tests of Scheffé.
+Yatracos' (1985) estimate of least distance, with tests of Scheffé. Where all are refuted nobody is elected: noise that depends on
+the covariates, as that of counts does, refutes the truth as well.
+
+A signal that is wrong comes with a noise of its own, and that may be wrong as well. So every sample has a second vote, between
+signals with their noises: for a signal on trial if its residual is likelier under the density of that signal's residuals than
+the other's residual is under the density of the other's (Scheffé's set of the two laws). That tells signals apart whose noises
+differ much, skewed ones above all; but bad samples have a say in both densities, and a signal that is right but inaccurate loses
+to one that was made for them. So nobody is refuted by second votes, but those who are left stand for election by both.
 
 Densities are taken to fall off from one peak on both sides. Without that, bad samples at a distance would make a peak of their
 own, to which other signals would bring samples.
 
-Where these tie, the shorter best half of residuals decides (Martin, Yohai and Zamar, 1989). Fits that have not settled vote
-against others but are not elected: halfway between two signals nobody is contradicted much.
+Where these tie, the shorter best half of residuals decides (Martin, Yohai and Zamar, 1989).
 
-Who holds a share of the samples can bring two signals to a tie, the farther apart, the shorter the second one is and the more
-it leaves to noise. So whoever is *outshone* by another that is not refuted is not elected: the other has clearly more power over
-noise, and leaves no more noise, or this one is faint, with less power than half of its residuals spread. More power alone is no
-merit: an attacker may well offer a signal that is too long, and that one leaves more noise too.
+Who holds a share of the samples can bring two signals to a tie, the farther apart, the shorter the second one is: noise hides
+it, and it leaves much to noise. So whoever is *outshone* is not elected: a *dim* signal, with hardly more power than its
+residuals spread, where another that is not refuted, or the answer, has clearly more power over noise. Among signals that are not
+dim power is no merit, for an attacker may well offer one that is too long.
 """
 
 from __future__ import annotations
@@ -40,11 +46,12 @@ _GOLDEN = (np.sqrt(5) - 1) / 2
 class ElectionOptions:
     """Constants of the election."""
 
-    clear: float = empirical(1.25, "times as much power over noise make a signal clearer")
-    tied: float = derived(1.0, "standard errors of a vote, or of a best half, within which it decides nothing")
-    half_error: float = derived(
-        1.17, "relative standard error of the best half of normal residuals, times the root of their number"
+    clear: float = empirical(0.25, "how much more power over noise makes a signal clearer, as a share")
+    dim: float = empirical(
+        2.0,
+        "power over half the length of the best half of residuals up to which noise may hide a signal: the half is as long",
     )
+    tied: float = derived(1.0, "standard errors of a vote within which it decides nothing")
     places: int = budget(101, "residuals, from the least to the largest, at which their density is read off")
     neighbours: float = empirical(0.04, "share of the residuals in the neighbourhood from which it is read off")
 
@@ -61,20 +68,32 @@ class Rules(NamedTuple):
         Share of the samples that may be bad.
     lead : float
         Standard errors of the vote by which another must beat the answer: what it would lead by without being closer.
-    settled : ndarray of bool, shape (l,), optional
-        Which signals have settled; None for all.
+    settled : ndarray of bool, shape (l,)
+        Which fits have settled, the answer among them.
     """
 
     level: float
     lead: float
-    settled: Array | None = None
+    settled: Array
+
+
+class Votes(NamedTuple):
+    """Share of the votes that each signal, on trial, gets against each other one beyond what the truth would, each (l, l).
+
+    Attributes
+    ----------
+    own : ndarray
+        Votes by the density of the residuals of the signal on trial.
+    both : ndarray
+        Votes by the densities of the residuals of either signal.
+    """
+
+    own: Array
+    both: Array
 
 
 def elected(residuals: Array, power: Array, used: Array, rules: Rules) -> int:
     """Which of the other signals the samples elect instead of the answer, or -1 for none.
-
-    Whoever is still on the way from one signal to another is a compromise that nobody contradicts much, and right for nobody: it
-    may refute others but is not elected.
 
     Parameters
     ----------
@@ -91,59 +110,68 @@ def elected(residuals: Array, power: Array, used: Array, rules: Rules) -> int:
     # Around their medians: what a fit takes for the background depends on how it treats the tails of skewed noise.
     noise = seen - np.median(seen, axis=0)
     # The others were made for such a vote, and the answer was not.
-    lead = np.zeros((noise.shape[1], noise.shape[1]))
-    lead[0, 1:] = rules.lead / (2 * np.sqrt(voters))
-    margins = (surplus_of_votes(noise) + lead).min(axis=1) + rules.level
-    chance = ELECTION.tied / (2 * np.sqrt(voters))
+    lead, error = np.zeros((noise.shape[1], noise.shape[1])), 1 / (2 * np.sqrt(voters))
+    lead[0, 1:] = rules.lead * error
+    own, both = surplus_of_votes(noise)
+    margins, joint = ((votes + lead).min(axis=1) + rules.level for votes in (own, (own + both) / 2))
     halves = np.array([shortest_half(column)[1] for column in seen.T])
-    if rules.settled is not None:
-        margins = np.where(rules.settled, margins, -np.inf)
-    standing = margins >= min(float(margins.max()), 0.0) - chance
-    standing &= ~_outshone(power, halves, standing, ELECTION.tied * ELECTION.half_error / np.sqrt(voters))
-    margins = np.where(standing, margins, -np.inf)
-    if margins[0] >= margins.max():
-        return -1
-    # Who is within chance of the winner counts as elected too, and explains its best half most closely.
-    tied = margins >= margins.max() - chance
-    return int(np.argmin(np.where(tied[1:], halves[1:], np.inf)))
-
-
-def _outshone(power: Array, halves: Array, standing: Array, chance: float) -> Array:
-    """Whether one of those that stand is clearer, and they are faint or leave no less noise, but for chance, shape (l,)."""
     clarity = power / np.maximum(halves, TINY)
-    clearer = standing & (clarity > ELECTION.clear * clarity[:, np.newaxis])
-    as_quiet = halves <= (1 + chance) * halves[:, np.newaxis]
-    faint = (clarity < 1)[:, np.newaxis]
-    return np.asarray((clearer & (as_quiet | faint)).any(axis=1))
+    able = margins >= -ELECTION.tied * error
+    left = able & ~_outshone(clarity, able)
+    if not left.any():
+        return -1
+    settled = left & rules.settled
+    standing = settled if settled.any() else left
+    return _winner(np.where(standing, joint, -np.inf), halves, ELECTION.tied * error) - 1
 
 
-def surplus_of_votes(noise: Array) -> Array:
-    """Share of the votes that each signal, on trial, gets against each other one beyond what the truth would, shape (l, l).
+def _winner(margins: Array, halves: Array, chance: float) -> int:
+    """Who has the most votes, the answer before others; of others within chance who explains its best half most closely."""
+    if margins[0] >= margins.max():
+        return 0
+    tied = margins >= margins.max() - chance
+    return 1 + int(np.argmin(np.where(tied[1:], halves[1:], np.inf)))
 
-    If it were the truth, every difference of predictions might stand beside every one of its residuals. Of these pairs an even
-    spread is looked at, one for each sample: what that leaves to chance is a fraction of what the votes do.
 
-    Parameters
-    ----------
-    noise : ndarray of shape (m, l)
-        Residuals of the signals, of median zero.
+def _outshone(clarity: Array, able: Array) -> Array:
+    """Which signals are dim beside a clearer one of those that are able to stand, or beside the answer, shape (l,)."""
+    beside = able.copy()
+    beside[0] = True
+    clearer = beside & (clarity > (1 + ELECTION.clear) * clarity[:, np.newaxis])
+    return np.asarray((clarity < ELECTION.dim) & clearer.any(axis=1))
+
+
+def surplus_of_votes(noise: Array) -> Votes:
+    """The votes between signals with these residuals (m, l), of median zero, over those that the truth would get.
+
+    If a signal were the truth, every difference of predictions might stand beside every one of its residuals. Of these pairs an
+    even spread is looked at, one for each sample: what that leaves to chance is a fraction of what the votes do.
     """
     m, count = noise.shape
     # One signal after the other in memory.
     noise = np.ascontiguousarray(noise.T)
     ordered = np.sort(noise, axis=1)
     # Steps of the golden ratio through the order of the one are far from all steps through the order of the other.
-    partners = (m * (np.arange(m) * _GOLDEN % 1.0)).astype(np.intp)
-    surplus = np.zeros((count, count))
-    beside, laws = ordered[:, partners], [_falling_law(residuals) for residuals in ordered]
-    usual = [law.as_likely(residuals) for law, residuals in zip(laws, beside, strict=True)]
-    likely = [law.as_likely(residuals) for law, residuals in zip(laws, noise, strict=True)]
+    beside = ordered[:, (m * (np.arange(m) * _GOLDEN % 1.0)).astype(np.intp)]
+    laws = [_falling_law(residuals) for residuals in ordered]
+    usual, likely = ([law.seen(row) for law, row in zip(laws, rows, strict=True)] for rows in (beside, noise))
+    votes = Votes(*np.zeros((2, count, count)))
     for one, other in combinations(range(count), 2):
         apart = np.sort(noise[other] - noise[one])
         for own, rival, steps in ((one, other, apart), (other, one, -apart[::-1])):
-            expected = usual[own].votes_against(beside[own] + steps)
-            surplus[own, rival] = likely[own].votes_against(noise[rival]) - expected
-    return surplus
+            moved = beside[own] + steps
+            votes.own[own, rival] = likely[own].reach.votes_against(noise[rival]) - usual[own].reach.votes_against(
+                moved
+            )
+            expected = _votes(usual[own].logarithms, laws[rival].at(moved))
+            votes.both[own, rival] = _votes(likely[own].logarithms, likely[rival].logarithms) - expected
+    return votes
+
+
+def _votes(own: Array, rival: Array) -> float:
+    """Share of the samples that are likelier under the own density; half a vote where both are alike."""
+    more, less = np.count_nonzero(own > rival), np.count_nonzero(own < rival)
+    return 0.5 + (more - less) / (2 * own.size)
 
 
 class _AsLikely(NamedTuple):
@@ -165,6 +193,13 @@ class _AsLikely(NamedTuple):
         return 1 - (not_less + likelier) / (2 * others.size)
 
 
+class _Seen(NamedTuple):
+    """How likely residuals are: the logarithms of their density, and where it is as large."""
+
+    logarithms: Array
+    reach: _AsLikely
+
+
 class _Law(NamedTuple):
     """Logarithm of a density at some places; between them it is interpolated, and beyond them nothing was ever seen."""
 
@@ -172,19 +207,24 @@ class _Law(NamedTuple):
     logarithms: Array
     peak: int  # The largest of them: up to there they never fall, and from there on never rise
 
-    def as_likely(self, values: Array) -> _AsLikely:
-        """The ranges that belong to values between the first and the last place."""
-        peak, levels = self.peak, np.interp(values, self.places, self.logarithms)
+    def at(self, values: Array) -> Array:
+        """The logarithms of the density at values."""
+        return np.interp(values, self.places, self.logarithms, left=-np.inf, right=-np.inf)
+
+    def seen(self, values: Array) -> _Seen:
+        """How likely values between the first and the last place are."""
+        peak, levels = self.peak, self.at(values)
         low, likelier_low = _reached(self.logarithms[: peak + 1], self.places[: peak + 1], levels)
         high, likelier_high = _reached(self.logarithms[peak:][::-1], self.places[peak:][::-1], levels)
         # Values are as likely as themselves, and not likelier, whatever roundings say.
         below = values <= self.places[peak]
-        return _AsLikely(
+        reach = _AsLikely(
             np.minimum(low, values),
             np.where(below, np.maximum(likelier_low, values), likelier_low),
             np.where(below, likelier_high, np.minimum(likelier_high, values)),
             np.maximum(high, values),
         )
+        return _Seen(levels, reach)
 
 
 def _reached(rising: Array, places: Array, levels: Array) -> tuple[Array, Array]:

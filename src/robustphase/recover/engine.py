@@ -360,8 +360,7 @@ def _broad_candidates(problem: Problem, half: Problem, run: Run) -> list[Candida
         part, candidates = broad_start(part, screen=False, seed=run.seed)
         hidden = hidden_start(whole, seed=run.seed)
         # Each sought where it may be seen: bad samples outnumber the clean ones that differ, in one of the two.
-        seen = [*finalists(part, [candidates, hidden], m), *finalists(whole, [hidden], m)]
-        found.append(_together(seen))
+        found.append(_together([*finalists(part, [candidates, hidden], m), *finalists(whole, [hidden], m)]))
     return found
 
 

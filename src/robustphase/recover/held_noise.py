@@ -101,11 +101,12 @@ def fit_tightly(problem: Problem, signals: Array, backgrounds: Array, held_back:
     ``held_back``, bool (k,), says for which of them strong samples lose weight.
     """
     found: Fitted | None = None
+    problem = problem.floored(HELD.floor)
     for tol in HELD.tol:
         energy = abs2(project(problem.source, signals))
         scales = np.maximum(HELD.tight * half_scales(problem, problem.responses - energy - backgrounds), TINY)
-        factors = np.where(held_back, HELD.strong / np.maximum(_sizes(problem, energy), TINY), 1.0)
-        found = _fit_held(problem, State(signals, backgrounds, *_held(problem, scales)), factors, (tol, HELD.passes))
+        state = State(signals, backgrounds, *held(problem, scales))
+        found = fit_held(problem, state, strong_factors(problem, energy, held_back), (tol, HELD.passes))
         signals, backgrounds = found.fit.state.signals, found.fit.state.backgrounds
     assert found is not None
     return found
@@ -114,14 +115,15 @@ def fit_tightly(problem: Problem, signals: Array, backgrounds: Array, held_back:
 def fit_bounded(problem: Problem, signals: Array, backgrounds: Array, held_back: Array) -> Fitted:
     """The fit to all samples of signals and backgrounds alone, with bounded pulls; parameters as in :func:`fit_tightly`."""
     found: Fitted | None = None
+    problem = problem.floored(HELD.floor)
     for tol in HELD.bounded_tol:
         energy = abs2(project(problem.source, signals))
         residuals = problem.responses - energy - backgrounds
         scales = np.maximum(half_scales(problem, residuals), TINY)
         sizes = _sizes(problem, energy)
         factors = pull_factors(residuals / scales, sizes) * np.where(held_back, strength_factors(sizes), 1.0)
-        state = State(signals, backgrounds, *_held(problem, scales))
-        found = _fit_held(problem, state, factors, (tol, HELD.bounded_passes))
+        state = State(signals, backgrounds, *held(problem, scales))
+        found = fit_held(problem, state, factors, (tol, HELD.bounded_passes))
         signals, backgrounds = found.fit.state.signals, found.fit.state.backgrounds
     assert found is not None
     return found
@@ -145,17 +147,29 @@ def bounded_influence(problem: Problem, residuals: Array, scales: Array, sizes: 
     Residuals are around their middles, scales (k,) standard deviations of the noise, sizes (m, k) those of the projections over
     their root mean squares.
     """
-    noise, spreads = _held(problem, scales)
-    held = problem.floored(HELD.floor)
-    seen = e_step(residuals, np.broadcast_to(spreads, residuals.shape), held.density, held.weights, noise)
+    noise, spreads = held(problem, scales)
+    density = problem.floored(HELD.floor).density
+    seen = e_step(residuals, np.broadcast_to(spreads, residuals.shape), density, problem.weights, noise)
     u = residuals / scales
     asked: Array = seen.weights * u * pull_factors(u, sizes)
     return asked
 
 
-def _held(problem: Problem, scales: Array) -> tuple[NoiseModel, Array]:
+def held(problem: Problem, scales: Array) -> tuple[NoiseModel, Array]:
     """Noise of these scales, and spreads that change nothing."""
     return initial_model(scales, problem.levels), _SMALL * scales**2
+
+
+def strong_factors(problem: Problem, energy: Array, held_back: Array) -> Array:
+    """Weights with which all samples pull about alike in the columns that say so, and one in all others."""
+    return np.where(held_back, HELD.strong / np.maximum(_sizes(problem, energy), TINY), 1.0)
+
+
+def fit_held(problem: Problem, state: State, factors: Array, limits: tuple[float, int]) -> Fitted:
+    """The fit of signals and backgrounds from a state, with factors at most one on the weights of the samples."""
+    tol, passes = limits
+    weighed = problem._replace(weights=problem.weights * np.minimum(factors, 1.0))
+    return Fitted(weighed, fit_likelihood(weighed, state, Stopping(tol, np.inf, passes, 0), Free.NOTHING))
 
 
 def _sizes(problem: Problem, energy: Array) -> Array:
@@ -164,10 +178,3 @@ def _sizes(problem: Problem, energy: Array) -> Array:
     mean = np.where(used, energy, 0.0).sum(axis=0) / np.maximum(used.sum(axis=0), 1)
     sizes: Array = np.sqrt(energy / np.maximum(mean, TINY))
     return sizes
-
-
-def _fit_held(problem: Problem, state: State, factors: Array, limits: tuple[float, int]) -> Fitted:
-    """The fit of signals and backgrounds from a state, with factors at most one on the weights of the samples."""
-    tol, passes = limits
-    held = problem.floored(HELD.floor)._replace(weights=problem.weights * np.minimum(factors, 1.0))
-    return Fitted(held, fit_likelihood(held, state, Stopping(tol, np.inf, passes, 0), Free.NOTHING))

@@ -8,11 +8,13 @@ Candidates are sought among the half of the samples that the answer explains wor
 to fit it, and, since the attacker may have hidden the signal from such a search, along all directions that any smooth weighting
 of the ranks shows (:mod:`robustphase.initialise.rank_spectra`). Rows whose lengths are too frequent count less. From these
 candidates and from the answer signals are fitted to all samples with a noise that is *held* tight, so that bad samples cannot
-pass for wider noise; once as they are, and once with weights that fall off with the projection, so that a few strong samples do
-not outweigh many ordinary ones (Mallows' estimator).
+pass for wider noise (:mod:`robustphase.recover.held_noise`); once as they are, and once with weights that fall off with the
+projection, so that a few strong samples do not outweigh many ordinary ones (Mallows' estimator). From those that are farthest
+apart pairs of signals are fitted that share the samples (:mod:`robustphase.recover.pairs`): where bad samples speak for another
+signal, one of a pair is that one, and the other has nearly nothing of it left.
 
-Among these and the answer the samples vote (:mod:`robustphase.recover.election`). A *faint* answer, with less power than noise,
-is heard again even where nothing contradicts it, and none but a clearer one takes its place.
+Among all these and the answer the samples vote (:mod:`robustphase.recover.election`). A *faint* answer, with less power than
+noise, is heard again even where nothing contradicts it, and none but a clearer one takes its place.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robustphase.constants import derived, empirical
+from robustphase.constants import budget, derived, empirical, numeric
 from robustphase.descend.climb import CLIMB
 from robustphase.descend.likelihood_fit import LikelihoodFit
 from robustphase.initialise.screening import match_lengths
@@ -33,6 +35,7 @@ from robustphase.problem import Candidates, Problem, kept, real_unknowns, select
 from robustphase.recover.contradiction import chance_apart
 from robustphase.recover.election import ELECTION, Rules, elected
 from robustphase.recover.held_noise import HELD, Fitted, fit_tightly, half_scales
+from robustphase.recover.pairs import fit_pairs
 from robustphase.rows import OperatorRows
 from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
@@ -54,6 +57,10 @@ class OpinionOptions:
     crowded: float = empirical(
         10.0,
         "times as many equal responses as is usual make a value that no noise has: levels of a camera differ by less",
+    )
+    pairs: int = budget(2, "contenders from which pairs of signals are sought")
+    copies: float = numeric(
+        0.25, "parts of what chance leaves between two fits, up to which they count as the same signal"
     )
     same: float = derived(
         2.0,
@@ -119,20 +126,17 @@ def second_opinions(
     problem, fit = problem._replace(weights=np.where(crowded(problem.responses), 0.0, _matched(problem))), answers.fit
     sought = search(problem, problem._replace(weights=_where_to_search(problem, worse_half(fit, weights))))
     others, owners = _contenders(problem, fit, sought)
-    signals = fit.state.signals
+    signals, unknowns = fit.state.signals, real_unknowns(fit.state.signals)
+    used = np.broadcast_to(problem.weights > 0, fit.residuals.shape)
+    levels = np.broadcast_to(problem.levels, doubts.shape)
     chosen = np.full(len(sought), -1)
     for k in range(len(sought)):
-        own = np.flatnonzero(owners == k)
+        own = _distinct(problem, others, np.flatnonzero(owners == k))
         place = elected(
             np.column_stack((fit.residuals[:, k], others.fit.residuals[:, own])),
-            np.append(powers(signals[:, [k]]), powers(others.fit.state.signals[:, own])),
-            np.broadcast_to(problem.weights, fit.residuals.shape)[:, k] > 0,
-            Rules(
-                float(np.broadcast_to(problem.levels, doubts.shape)[k]),
-                _lead(doubts[k], real_unknowns(signals)),
-                # Beside a faint answer a signal on its way is better than none.
-                np.append(True, others.fit.converged[own]) | (doubts[k] <= 1),
-            ),
+            powers(np.column_stack((signals[:, k], others.fit.state.signals[:, own]))),
+            used[:, k],
+            Rules(float(levels[k]), _lead(doubts[k], unknowns), np.append(True, others.fit.converged[own])),
         )
         chosen[k] = own[place] if place >= 0 else -1
     better = chosen >= 0
@@ -147,25 +151,72 @@ def second_opinions(
     return better, winners._replace(state=winners.state._replace(noise=wide))
 
 
+def _distances(signals: Array, paired: bool) -> Array:
+    """Distances of signals (n, l) from each other, which are known up to a phase, and behind real rows a conjugate, (l, l)."""
+    overlap, energies = np.abs(signals.conj().T @ signals), powers(signals)
+    if paired:
+        overlap = np.maximum(overlap, np.abs(signals.T @ signals))
+    squares: Array = energies + energies[:, np.newaxis] - 2 * overlap
+    return np.sqrt(np.maximum(squares, 0.0))
+
+
 def _apart(problem: Problem, signals: Array, others: Array) -> Array:
     """Squared distances of signals, column by column, shape (k,)."""
     pairs = zip(others.T, signals.T, strict=True)
     return np.array([distance(other, signal, conjugate=problem.paired) ** 2 for other, signal in pairs])
 
 
-def _contenders(problem: Problem, fit: LikelihoodFit, found: list[Candidates]) -> tuple[Fitted, Array]:
-    """Who stands against the answers: tight fits, and the columns that they are about, shape (k,)."""
+def _contenders(problem: Problem, fit: LikelihoodFit, sought: list[Candidates]) -> tuple[Fitted, Array]:
+    """Who stands against the answers, and which of these that is about, shape (l,)."""
     # Every answer is a start too: where the attack has moved it only a little, the way back is short.
-    owners = np.repeat(np.arange(len(found)), [1 + one.scores.size for one in found])
+    owners = np.repeat(np.arange(len(sought)), [1 + one.scores.size for one in sought])
     state = fit.state
-    starts = np.hstack([np.column_stack((state.signals[:, k], one.signals)) for k, one in enumerate(found)])
-    levels = np.concatenate([np.append(state.backgrounds[k], one.backgrounds) for k, one in enumerate(found)])
+    starts = np.hstack([np.column_stack((state.signals[:, k], one.signals)) for k, one in enumerate(sought)])
+    levels = np.concatenate([np.append(state.backgrounds[k], one.backgrounds) for k, one in enumerate(sought)])
     # Each fitted in both ways, with columns of their own in the same passes.
+    tight = _both_ways(fit_tightly, problem, starts, levels, owners)
+    owners = np.repeat(owners, 2)
+    # Who is far apart from the others is likely to be on either side of two signals that share the samples.
+    state = tight.fit.state
+    ends = [_far_apart(state.signals[:, owners == k], problem.paired) for k in range(len(sought))]
+    chosen = np.concatenate([np.flatnonzero(owners == k)[places] for k, places in enumerate(ends)])
+    pairs = _both_ways(fit_pairs, problem, state.signals[:, chosen], state.backgrounds[chosen], owners[chosen])
+    whose = np.repeat(owners[chosen], 2)
+    return tight.joined(pairs), np.concatenate((owners, whose, whose))
+
+
+def _both_ways(
+    fit: Callable[[Problem, Array, Array, Array], Fitted], problem: Problem, starts: Array, levels: Array, owners: Array
+) -> Fitted:
+    """Fits from every start, to all samples alike and with strong ones held back, in columns beside each other."""
     twice = np.repeat(np.arange(owners.size), 2)
-    fitted = fit_tightly(
-        _repeated(problem, owners[twice]), starts[:, twice], levels[twice], np.tile((False, True), owners.size)
-    )
-    return fitted, owners[twice]
+    held_back = np.tile((False, True), owners.size)
+    return fit(_repeated(problem, owners[twice]), starts[:, twice], levels[twice], held_back)
+
+
+def _far_apart(signals: Array, paired: bool) -> list[int]:
+    """Places of the first of some signals (n, l), and of those that lie farthest from it and from each other."""
+    apart, places = _distances(signals, paired), [0]
+    while len(places) < min(OPINION.pairs, len(apart)):
+        places.append(int(apart[:, places].min(axis=1).argmax()))
+    return places
+
+
+def _distinct(problem: Problem, fitted: Fitted, places: Array) -> Array:
+    """Those of some places of fits whose signals are no copies of one before them: votes compare everybody with everybody.
+
+    By chance a fit is off by σ/2 times √(d/m), for d real unknowns, over the length of its signal; copies are nearer than a
+    fraction of that.
+    """
+    some = fitted.only(places)
+    signals, scales = some.fit.state.signals, half_scales(some.problem, some.fit.residuals)
+    chance = float(scales.min()) / 2 * np.sqrt(real_unknowns(signals) / max(len(some.fit.residuals), 1))
+    near = _distances(signals, problem.paired) * np.sqrt(powers(signals).max()) < OPINION.copies * chance
+    first = [0]
+    for place in range(1, places.size):
+        if not near[first, place].any():
+            first.append(place)
+    return np.asarray(places[first])
 
 
 def _where_to_search(problem: Problem, half: Array) -> Array:

@@ -21,7 +21,7 @@ from robustphase.likelihood.noise_model import law_mean, law_variance
 from robustphase.population import distance
 from robustphase.problem import Problem, kept
 from robustphase.recover.law.answers import Answer, Detector, Lawful
-from robustphase.recover.law.engine import lawful_again, lawful_answer
+from robustphase.recover.law.engine import all_counts, lawful_again, lawful_answer
 from robustphase.recover.recovery import Recovery, Run
 from robustphase.recover.selection import SELECTION
 from robustphase.rows import OperatorRows
@@ -77,6 +77,10 @@ def under_law(problem: Problem, found: Recovery, detector: Detector, run: Run) -
     )
     weighted = problem._replace(weights=weights)
     answer = Answer(found.signals, found.backgrounds, noise, found.weights, found.predictions)
+    counted = detector.noise == "poisson" or all_counts(weighted)
+    if run.history.overruled and not found.converged.all() and not counted:
+        # What was elected and has not settled has no place that a variance curve could sharpen.
+        return found
     lawful = lawful_answer(weighted, answer, detector, seed=run.seed)
     if lawful is None:
         return found
