@@ -6,14 +6,23 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import closing
 from functools import partial
+from itertools import islice
 from numbers import Integral
 from typing import TypeVar
 
-from joblib import Parallel, delayed, parallel_config  # type: ignore[import-untyped]
+from joblib.externals.loky import ProcessPoolExecutor, get_reusable_executor  # type: ignore[import-untyped]
 from threadpoolctl import threadpool_limits
 
+#: Seconds after which workers without a task end.
+IDLE = 300
+#: What keeps the libraries of a worker in one thread.
+ONE_THREAD = {
+    f"{library}_THREADS": "1"
+    for library in ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "NUMEXPR_NUM", "VECLIB_MAXIMUM")
+}
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -43,19 +52,34 @@ def in_processes(
                 result = function(task)
             yield result
         return
-    with parallel_config("loky", inner_max_num_threads=1):
-        # Not as a context: a pool that is kept for further calls would start new workers when it is stopped.
-        pool = Parallel(processes, return_as="generator" if ordered else "generator_unordered", max_nbytes=None)
-        results = pool(delayed(function)(task) for task in tasks)
+    executor, waiting = get_reusable_executor(processes, timeout=IDLE, env=ONE_THREAD), iter(tasks)
+    handed_out: list[Future[Result]] = []
     try:
-        # Not "yield from", which would close the pool before its advice can be silenced.
-        for result in results:
-            yield result
+        while True:
+            ahead = 2 * processes - sum(not one.done() for one in handed_out)
+            handed_out += [executor.submit(function, task) for task in islice(waiting, ahead)]
+            if not handed_out:
+                return
+            finished = next((one for one in handed_out[: 1 if ordered else None] if one.done()), None)
+            if finished is None:
+                wait([one for one in handed_out if not one.done()], return_when=FIRST_COMPLETED)
+            else:
+                handed_out.remove(finished)
+                yield finished.result()
     finally:
-        with warnings.catch_warnings():
-            # The pool's advice about unused work is not for somebody who has pressed Ctrl-C.
-            warnings.simplefilter("ignore", UserWarning)
-            results.close()
+        if handed_out:
+            _stop(executor, handed_out)
+
+
+def _stop(executor: ProcessPoolExecutor, handed_out: Sequence[Future[Result]]) -> None:
+    """End the workers with what they are doing.
+
+    The executor loses its footing where it is stopped before it has passed a task on to its workers, so that is waited for: it
+    takes no longer than it takes to send the task, since there is room for all that are handed out.
+    """
+    while not all(one.running() or one.done() for one in handed_out):
+        time.sleep(0.001)
+    executor.shutdown(kill_workers=True)
 
 
 class Pool:
