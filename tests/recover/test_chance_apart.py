@@ -8,6 +8,7 @@ import pytest
 from robustphase import RobustPhaseRetrieval, distance
 from robustphase.recover import engine, second_opinion
 from robustphase.recover.contradiction import Contradictions, chance_apart
+from robustphase.recover.election import Verdict
 from robustphase.simulate import make_world
 
 
@@ -27,10 +28,15 @@ def heard(monkeypatch):
     return ratios
 
 
+def won_by(winner, residuals):
+    """An election that this signal wins."""
+    return Verdict(winner, np.zeros(residuals.shape[1]), np.ones(residuals.shape[1], bool))
+
+
 @pytest.mark.parametrize("field", ["real", "complex"])
 @pytest.mark.parametrize("place", [0, 1], ids=["as they are", "strong samples held back"])
 def test_fits_to_clean_samples_are_as_far_apart_as_chance_leaves_them(heard, monkeypatch, field, place):
-    monkeypatch.setattr(second_opinion, "elected", lambda *_: place)
+    monkeypatch.setattr(second_opinion, "elected", lambda residuals, *_: won_by(1 + place, residuals))
     for noise in ("gaussian", "student"):
         for seed in range(3):
             world = make_world(30, 3000, contamination=0.0, attack="none", noise=noise, field=field, seed=seed)
@@ -41,7 +47,7 @@ def test_fits_to_clean_samples_are_as_far_apart_as_chance_leaves_them(heard, mon
 
 
 def test_chance_does_not_depend_on_the_phase_of_a_signal(heard, monkeypatch):
-    monkeypatch.setattr(second_opinion, "elected", lambda *_: 0)
+    monkeypatch.setattr(second_opinion, "elected", lambda residuals, *_: won_by(1, residuals))
     world = make_world(20, 2000, contamination=0.0, attack="none", noise="gaussian", field="complex", seed=0)
     seen = []
 

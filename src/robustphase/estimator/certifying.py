@@ -101,6 +101,8 @@ def with_certificates(samples: Samples, found: Recovery, settings: Settings, clo
     radii = np.maximum(radii, hides)
     if ball is not None:
         radii = np.where(np.isnan(hides), radii, np.fmin(radii, ball.radii(hides)))
+    # Any signal that the samples did not refute may be the truth.
+    radii = np.maximum(radii, found.rivals)
     return Fitted(found, signals, radii, levels, means, found.converged)
 
 

@@ -39,6 +39,7 @@ from robustphase.recover import Known, Recovery, recover
 from robustphase.recover.drift import DRIFT, find_drift, no_drift
 from robustphase.recover.law.answers import Detector
 from robustphase.recover.model.residuals import located
+from robustphase.recover.recovery import unasked
 from robustphase.rows import MemoryRows, project, rows_at
 from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
@@ -90,6 +91,7 @@ def as_far_as_it_got(samples: Samples, signals: Array, settings: Settings, progr
         residual_weights=weights,
         probabilities=weights,
         predictions=np.empty((0, p)),
+        **unasked(p),
         shared=(None,) * nobody,
     )
     means = centres if settings.unknown_mean else np.zeros(p)
@@ -307,4 +309,5 @@ def as_descended(samples: Samples, signal: Array, weights: Array, level: float) 
         residual_weights=weights,
         probabilities=weights,
         predictions=np.empty((0, 1)),
+        **unasked(1),
     )

@@ -59,10 +59,21 @@ def with_model_check(samples: Samples, fitted: Fitted, settings: Settings) -> Fi
     stretches = np.ones(len(figures)) if settings.standard is None else settings.standard.typical_errors(fitted.signals)
     figures = [
         one._replace(
-            efficient=float(noise), law=float(law), skew=float(skew), stretch=float(stretch), balance=float(balance)
+            efficient=float(noise),
+            law=float(law),
+            skew=float(skew),
+            stretch=float(stretch),
+            balance=float(balance),
+            missed=float(missed),
         )
-        for one, noise, law, skew, stretch, balance in zip(
-            figures, _efficient_noise(found), *_laws(found), stretches, _balances(samples, fitted.signals), strict=True
+        for one, noise, law, skew, stretch, balance, missed in zip(
+            figures,
+            _efficient_noise(found),
+            *_laws(found),
+            stretches,
+            _balances(samples, fitted.signals),
+            found.missed,
+            strict=True,
         )
     ]
     descended = settings.descends

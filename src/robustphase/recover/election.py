@@ -11,10 +11,12 @@ Yatracos' (1985) estimate of least distance, with tests of Scheffé. Where all a
 the covariates, as that of counts does, refutes the truth as well.
 
 A signal that is wrong comes with a noise of its own, and that may be wrong as well. So every sample has a second vote, between
-signals with their noises: for a signal on trial if its residual is likelier under the density of that signal's residuals than
-the other's residual is under the density of the other's (Scheffé's set of the two laws). That tells signals apart whose noises
-differ much, skewed ones above all; but bad samples have a say in both densities, and a signal that is right but inaccurate loses
-to one that was made for them. So nobody is refuted by second votes, but those who are left stand for election by both.
+signals with their noises: for a signal on trial if its residual is likelier under the noise of that signal than the other's
+residual is under the noise of the other (Scheffé's set of the two laws). If a share ε of the samples is bad, the noise of a
+signal is what the others leave: the densities are those of the shortest interval that holds 1 − ε of the residuals. With all of
+them, bad samples that were made for a wrong signal widen the noise of the right one, and narrow that of the wrong one. Second
+votes tell signals apart whose noises differ much, skewed ones above all; but a signal that is right but inaccurate loses some to
+one that was made for them. So nobody is refuted by second votes, but those who are left stand for election by both.
 
 Densities are taken to fall off from one peak on both sides. Without that, bad samples at a distance would make a peak of their
 own, to which other signals would bring samples.
@@ -85,15 +87,33 @@ class Votes(NamedTuple):
     own : ndarray
         Votes by the density of the residuals of the signal on trial.
     both : ndarray
-        Votes by the densities of the residuals of either signal.
+        Votes by the noises of either signal.
     """
 
     own: Array
     both: Array
 
 
-def elected(residuals: Array, power: Array, used: Array, rules: Rules) -> int:
-    """Which of the other signals the samples elect instead of the answer, or -1 for none.
+class Verdict(NamedTuple):
+    """What an election ends with.
+
+    Attributes
+    ----------
+    winner : int
+        Who is elected, 0 for the answer: it stays where nobody else is.
+    missed : ndarray of shape (l,)
+        Share of the votes that each signal misses against its worst opponent, beyond what contamination takes from the truth.
+    left : ndarray of bool, shape (l,)
+        Which signals are not refuted.
+    """
+
+    winner: int
+    missed: Array
+    left: Array
+
+
+def elected(residuals: Array, power: Array, used: Array, rules: Rules) -> Verdict:
+    """Which signal the samples elect, of the answer and others.
 
     Parameters
     ----------
@@ -112,17 +132,16 @@ def elected(residuals: Array, power: Array, used: Array, rules: Rules) -> int:
     # The others were made for such a vote, and the answer was not.
     lead, error = np.zeros((noise.shape[1], noise.shape[1])), 1 / (2 * np.sqrt(voters))
     lead[0, 1:] = rules.lead * error
-    own, both = surplus_of_votes(noise)
+    own, both = surplus_of_votes(noise, rules.level)
     margins, joint = ((votes + lead).min(axis=1) + rules.level for votes in (own, (own + both) / 2))
     halves = np.array([shortest_half(column)[1] for column in seen.T])
     clarity = power / np.maximum(halves, TINY)
     able = margins >= -ELECTION.tied * error
-    left = able & ~_outshone(clarity, able)
-    if not left.any():
-        return -1
-    settled = left & rules.settled
-    standing = settled if settled.any() else left
-    return _winner(np.where(standing, joint, -np.inf), halves, ELECTION.tied * error) - 1
+    standing = able & ~_outshone(clarity, able)
+    settled = standing & rules.settled
+    standing = settled if settled.any() else standing
+    winner = _winner(np.where(standing, joint, -np.inf), halves, ELECTION.tied * error) if standing.any() else 0
+    return Verdict(winner, -margins, able)
 
 
 def _winner(margins: Array, halves: Array, chance: float) -> int:
@@ -141,31 +160,44 @@ def _outshone(clarity: Array, able: Array) -> Array:
     return np.asarray((clarity < ELECTION.dim) & clearer.any(axis=1))
 
 
-def surplus_of_votes(noise: Array) -> Votes:
+def surplus_of_votes(noise: Array, level: float) -> Votes:
     """The votes between signals with these residuals (m, l), of median zero, over those that the truth would get.
 
     If a signal were the truth, every difference of predictions might stand beside every one of its residuals. Of these pairs an
-    even spread is looked at, one for each sample: what that leaves to chance is a fraction of what the votes do.
+    even spread is looked at, one for each sample: what that leaves to chance is a fraction of what the votes do. A share
+    ``level`` of the samples may be bad.
     """
     m, count = noise.shape
     # One signal after the other in memory.
     noise = np.ascontiguousarray(noise.T)
     ordered = np.sort(noise, axis=1)
-    # Steps of the golden ratio through the order of the one are far from all steps through the order of the other.
-    beside = ordered[:, (m * (np.arange(m) * _GOLDEN % 1.0)).astype(np.intp)]
-    laws = [_falling_law(residuals) for residuals in ordered]
-    usual, likely = ([law.seen(row) for law, row in zip(laws, rows, strict=True)] for rows in (beside, noise))
+    clean = [_shortest(residuals, 1 - level) for residuals in ordered]
+    beside, beside_clean = ([_spread(each, m) for each in some] for some in (ordered, clean))
+    wide, laws = ([_falling_law(each) for each in some] for some in (ordered, clean))
+    usual, likely = ([law.reach(row) for law, row in zip(wide, rows, strict=True)] for rows in (beside, noise))
+    expected, seen = ([law.at(row) for law, row in zip(laws, rows, strict=True)] for rows in (beside_clean, noise))
     votes = Votes(*np.zeros((2, count, count)))
     for one, other in combinations(range(count), 2):
         apart = np.sort(noise[other] - noise[one])
         for own, rival, steps in ((one, other, apart), (other, one, -apart[::-1])):
-            moved = beside[own] + steps
-            votes.own[own, rival] = likely[own].reach.votes_against(noise[rival]) - usual[own].reach.votes_against(
-                moved
-            )
-            expected = _votes(usual[own].logarithms, laws[rival].at(moved))
-            votes.both[own, rival] = _votes(likely[own].logarithms, likely[rival].logarithms) - expected
+            chance = usual[own].votes_against(beside[own] + steps)
+            votes.own[own, rival] = likely[own].votes_against(noise[rival]) - chance
+            chance = _votes(expected[own], laws[rival].at(beside_clean[own] + steps))
+            votes.both[own, rival] = _votes(seen[own], seen[rival]) - chance
     return votes
+
+
+def _shortest(ordered: Array, share: float) -> Array:
+    """Those of numbers in their order that are in the shortest interval that holds this share of them."""
+    count = max(int(np.ceil(share * ordered.size)), 1)
+    low = int((ordered[count - 1 :] - ordered[: ordered.size - count + 1]).argmin())
+    return np.asarray(ordered[low : low + count])
+
+
+def _spread(ordered: Array, count: int) -> Array:
+    """So many of these numbers, evenly, and in an order that is far from theirs."""
+    # Steps of the golden ratio through the order of the one are far from all steps through the order of the other.
+    return np.asarray(ordered[(ordered.size * (np.arange(count) * _GOLDEN % 1.0)).astype(np.intp)])
 
 
 def _votes(own: Array, rival: Array) -> float:
@@ -193,13 +225,6 @@ class _AsLikely(NamedTuple):
         return 1 - (not_less + likelier) / (2 * others.size)
 
 
-class _Seen(NamedTuple):
-    """How likely residuals are: the logarithms of their density, and where it is as large."""
-
-    logarithms: Array
-    reach: _AsLikely
-
-
 class _Law(NamedTuple):
     """Logarithm of a density at some places; between them it is interpolated, and beyond them nothing was ever seen."""
 
@@ -211,20 +236,19 @@ class _Law(NamedTuple):
         """The logarithms of the density at values."""
         return np.interp(values, self.places, self.logarithms, left=-np.inf, right=-np.inf)
 
-    def seen(self, values: Array) -> _Seen:
-        """How likely values between the first and the last place are."""
+    def reach(self, values: Array) -> _AsLikely:
+        """Where the density is as large as at values between the first and the last place."""
         peak, levels = self.peak, self.at(values)
         low, likelier_low = _reached(self.logarithms[: peak + 1], self.places[: peak + 1], levels)
         high, likelier_high = _reached(self.logarithms[peak:][::-1], self.places[peak:][::-1], levels)
         # Values are as likely as themselves, and not likelier, whatever roundings say.
         below = values <= self.places[peak]
-        reach = _AsLikely(
+        return _AsLikely(
             np.minimum(low, values),
             np.where(below, np.maximum(likelier_low, values), likelier_low),
             np.where(below, likelier_high, np.minimum(likelier_high, values)),
             np.maximum(high, values),
         )
-        return _Seen(levels, reach)
 
 
 def _reached(rising: Array, places: Array, levels: Array) -> tuple[Array, Array]:

@@ -32,17 +32,26 @@ from robustphase.initialise.start import (
 from robustphase.likelihood import NoiseModel, classify, compare, initial_model
 from robustphase.likelihood.bad_responses import DENSITY
 from robustphase.likelihood.comparison import comparison_floor
-from robustphase.problem import PROBLEM, Candidates, Grouping, Problem, kept
+from robustphase.problem import PROBLEM, Candidates, Grouping, Problem, kept, put_columns
 from robustphase.recover.contradiction import contradictions
 from robustphase.recover.held_noise import Fitted, fit_bounded
 from robustphase.recover.law.answers import Detector
 from robustphase.recover.law.under_law import under_law, with_censored, without_censored
 from robustphase.recover.model.residuals import located
 from robustphase.recover.pilot import pilot_samples, recover_all
-from robustphase.recover.recovery import History, Recovery, Run, is_majority, rows_as_groups, said_by, with_groups_known
+from robustphase.recover.recovery import (
+    History,
+    Recovery,
+    Run,
+    is_majority,
+    rows_as_groups,
+    said_by,
+    unasked,
+    with_groups_known,
+)
 from robustphase.recover.sample_rule import Suspects, sample_rule
 from robustphase.recover.search_copy import search_copy
-from robustphase.recover.second_opinion import faint, second_opinions
+from robustphase.recover.second_opinion import Opinions, faint, second_opinions
 from robustphase.recover.selection import Selected, finalists, select
 from robustphase.recover.uneven import recover_uneven
 from robustphase.rows import OperatorRows, project
@@ -284,10 +293,13 @@ def _fit_with_evidence(
     dim = faint(fitted, fit)
     against = contradictions(fitted, fit, weights, dim)
     doubts = _Doubts(against.strengths, (against.strengths > 1) | dim)
-    first = fit
+    first, votes = fit, unasked(again.size)
     replaced = np.zeros(again.size, bool)
     if doubts.heard.any():
-        fit, replaced = _heard_twice(problem, Fitted(fitted, fit), weights, doubts, run)
+        opinions = _heard_twice(problem, Fitted(fitted, fit), weights, doubts, run)
+        votes = {name: put_columns(value, getattr(opinions, name), doubts.heard) for name, value in votes.items()}
+        replaced[doubts.heard] = opinions.better
+        fit = fit.put(replaced, opinions.fit) if replaced.any() else fit
     pulled = against.pulled.any(axis=0) & ~replaced
     if pulled.any():
         fit = fit.put(pulled, _turned(Fitted(fitted, fit).only(pulled), against.pulled[1, pulled], run))
@@ -298,6 +310,7 @@ def _fit_with_evidence(
     sure = units.size == 1 and fit is first and not dim.any() and not problem.groupings
     return Recovery(
         **said_by(fit, problem, fitted.weights, weights),
+        **votes,
         initial_signals=np.sqrt(units) * initial,
         shared=(None,) * len(problem.groupings) if fit.shared is None else fit.shared.evidence,
         rule=sample_rule(problem, fitted, fit, counted, suspects) if sure else None,
@@ -311,26 +324,20 @@ class _Doubts(NamedTuple):
     heard: Array
 
 
-def _heard_twice(
-    problem: Problem, answers: Fitted, weights: Array, doubts: _Doubts, run: Run
-) -> tuple[LikelihoodFit, Array]:
-    """The fits, with other answers where they are heard again and the samples vote for others; and for which, shape (k,)."""
+def _heard_twice(problem: Problem, answers: Fitted, weights: Array, doubts: _Doubts, run: Run) -> Opinions:
+    """What the samples say of the answers that are heard again."""
     strengths, heard = doubts
     search = _broad_candidates if heard.sum() <= ENGINE.broad_columns else _shared_candidates
-    better, others = second_opinions(
+    opinions = second_opinions(
         problem.only(heard),
         answers.only(heard),
         weights[:, heard],
         strengths[heard],
         lambda whole, half: search(whole, half, run),
     )
-    run.history.note("second opinion", int(heard.sum()), moved=others.moves[-1])
-    columns = heard.copy()
-    columns[heard] = better
-    if not better.any():
-        return answers.fit, columns
-    run.history.overruled = True
-    return answers.fit.put(columns, others), columns
+    run.history.note("second opinion", int(heard.sum()), moved=opinions.fit.moves[-1])
+    run.history.overruled |= bool(opinions.better.any())
+    return opinions
 
 
 def _turned(answers: Fitted, held_back: Array, run: Run) -> LikelihoodFit:
@@ -435,5 +442,6 @@ def _as_selected(problem: Problem, winners: list[Selected], initial: list[Array]
         residual_weights=irls * problem.weights,
         probabilities=weights,
         predictions=np.empty((0, units.size)),
+        **unasked(units.size),
         shared=(None,) * len(problem.groupings),
     )

@@ -60,6 +60,11 @@ class Recovery:
         Weights of the last least-squares problem, and the probabilities to be clean that they came from.
     predictions : ndarray of shape (m, p), or (0, p)
         ``|A x|²`` at the answers of a likelihood fit.
+    missed : ndarray of shape (p,)
+        Share of the votes that the answer misses against other signals, beyond what contamination takes from the truth; NaN where
+        the samples were not asked.
+    rivals : ndarray of shape (p,)
+        Distance of the farthest signal that they did not refute, over the norm of the answer; zero elsewhere.
     history : tuple of Stage
         What was done.
     scores, slopes : ndarray of shape (m, p), optional
@@ -84,6 +89,8 @@ class Recovery:
     residual_weights: Array = field(repr=False)
     probabilities: Array = field(repr=False)
     predictions: Array = field(repr=False)
+    missed: Array
+    rivals: Array
     history: tuple[Stage, ...] = ()
     scores: Array | None = field(default=None, repr=False)
     slopes: Array | None = field(default=None, repr=False)
@@ -144,6 +151,11 @@ def said_by(fit: LikelihoodFit, problem: Problem, fitted: Array, weights: Array)
         "probabilities": fit.clean * fitted,
         "predictions": units * abs2(fit.projections),
     }
+
+
+def unasked(count: int) -> dict[str, Any]:
+    """What votes say of so many answers where the samples were not asked, under the names of a :class:`Recovery`."""
+    return {"missed": np.full(count, np.nan), "rivals": np.zeros(count)}
 
 
 class History:

@@ -21,10 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from robustphase.constants import budget, derived, empirical, numeric
+from robustphase.constants import TINY, budget, derived, empirical, numeric
 from robustphase.descend.climb import CLIMB
 from robustphase.descend.likelihood_fit import LikelihoodFit
 from robustphase.initialise.screening import match_lengths
@@ -113,10 +114,30 @@ def powers(signals: Array) -> Array:
     return np.asarray(abs2(signals).sum(axis=0))
 
 
-def second_opinions(
-    problem: Problem, answers: Fitted, weights: Array, doubts: Array, search: Search
-) -> tuple[Array, LikelihoodFit]:
-    """Other answers to those in doubt: which of them the samples vote for, shape (k,), and those.
+class Opinions(NamedTuple):
+    """What the samples say of answers in doubt.
+
+    Attributes
+    ----------
+    better : ndarray of bool, shape (k,)
+        Which answers others take the place of.
+    fit : LikelihoodFit
+        Those.
+    missed : ndarray of shape (k,)
+        Share of the votes that the answers in the end miss beyond what contamination takes from the truth; NaN for
+        faint ones.
+    rivals : ndarray of shape (k,)
+        Distance of the farthest signal from the answer that the samples do not refute, over the norm of the answer.
+    """
+
+    better: Array
+    fit: LikelihoodFit
+    missed: Array
+    rivals: Array
+
+
+def second_opinions(problem: Problem, answers: Fitted, weights: Array, doubts: Array, search: Search) -> Opinions:
+    """Other answers to those in doubt, where the samples vote for others.
 
     The problem has one column for each answer in doubt. ``doubts`` (k,) say how strongly the answers are contradicted; those up
     to one are faint. ``search`` finds candidates for every column of a problem, given with all samples and with the half that
@@ -129,16 +150,21 @@ def second_opinions(
     signals, unknowns = fit.state.signals, real_unknowns(fit.state.signals)
     used = np.broadcast_to(problem.weights > 0, fit.residuals.shape)
     levels = np.broadcast_to(problem.levels, doubts.shape)
-    chosen = np.full(len(sought), -1)
+    chosen, missed, rivals = np.full(len(sought), -1), np.empty(len(sought)), np.empty(len(sought))
     for k in range(len(sought)):
         own = _distinct(problem, others, np.flatnonzero(owners == k))
-        place = elected(
+        standing = np.column_stack((signals[:, k], others.fit.state.signals[:, own]))
+        verdict = elected(
             np.column_stack((fit.residuals[:, k], others.fit.residuals[:, own])),
-            powers(np.column_stack((signals[:, k], others.fit.state.signals[:, own]))),
+            powers(standing),
             used[:, k],
             Rules(float(levels[k]), _lead(doubts[k], unknowns), np.append(True, others.fit.converged[own])),
         )
-        chosen[k] = own[place] if place >= 0 else -1
+        # Against a faint answer nothing is held.
+        missed[k] = verdict.missed[verdict.winner] if doubts[k] > 1 else np.nan
+        away = _distances(standing, problem.paired)[verdict.winner]
+        rivals[k] = away[verdict.left].max(initial=0.0) / max(np.sqrt(powers(standing[:, verdict.winner])), TINY)
+        chosen[k] = own[verdict.winner - 1] if verdict.winner else -1
     better = chosen >= 0
     if better.any():
         # What is not farther than that is the answer again, less accurately.
@@ -148,7 +174,7 @@ def second_opinions(
     # Reported with the noise that their best half of residuals suggests.
     scales = half_scales(problem.only(better), winners.residuals)
     wide = initial_model(np.maximum(scales, NOISE.tiny_scale), problem.levels[better])
-    return better, winners._replace(state=winners.state._replace(noise=wide))
+    return Opinions(better, winners._replace(state=winners.state._replace(noise=wide)), missed, rivals)
 
 
 def _distances(signals: Array, paired: bool) -> Array:

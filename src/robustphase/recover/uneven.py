@@ -7,7 +7,7 @@ import numpy as np
 from robustphase.constants import TINY
 from robustphase.descend.amplitude_flow import AMPLITUDE, amplitude_flow, unseen_columns
 from robustphase.problem import Problem, kept
-from robustphase.recover.recovery import Recovery, Run
+from robustphase.recover.recovery import Recovery, Run, unasked
 from robustphase.rows import project
 from robustphase.rows.products import abs2
 from robustphase.rows.source import Array
@@ -39,6 +39,7 @@ def recover_uneven(problem: Problem, starts: Array | None, energies: Array, run:
         residual_weights=clean,
         probabilities=clean,
         predictions=units * abs2(project(problem.source, fit.signal[:, np.newaxis])),
+        **unasked(1),
         shared=fit.shared.evidence,
         unseen=unseen_columns(energies),
     )

@@ -106,6 +106,8 @@ def under_law(problem: Problem, found: Recovery, detector: Detector, run: Run) -
         predictions=lawful.predictions,
         scores=lawful.scores,
         slopes=lawful.slopes,
+        # They were asked about noise that is the same for all.
+        missed=np.full(found.missed.shape, np.nan),
         shared=shared.evidence,
     )
 

@@ -10,6 +10,8 @@ matter.
 
 from __future__ import annotations
 
+import math
+
 from robustphase.recover.model.consequences import error_as_given
 from robustphase.recover.model.design import Design
 from robustphase.recover.model.figures import Figures
@@ -30,6 +32,7 @@ from robustphase.recover.model.sample_checks import (
     rival_check,
     samples_check,
     signal_check,
+    votes_check,
 )
 from robustphase.recover.model.verdict import ABOUT_RESIDUALS, ABOUT_ROWS, Check, ModelCheck, Told
 
@@ -58,6 +61,7 @@ def check_model(figures: Figures, design: Design | None, told: Told, *, no_signa
         length_check(figures),
         flagged_check(figures, told),
         rival_check(figures, told.stated, design),
+        *(() if math.isnan(figures.missed) else (votes_check(figures),)),
         explained_check(figures, told.stated),
         noise_check(figures, expected),
         *(() if told.unknown_mean else (background_check(figures, expected),)),

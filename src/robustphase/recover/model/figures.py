@@ -156,6 +156,7 @@ class Figures(NamedTuple):
     growth: float = 1.0
     second_gain: float = 1.0
     at_second_gain: float = 0.0
+    missed: float = float("nan")
     follow: float = 0.0
     flagged_spread: float = 0.0
     efficient: float = np.nan

@@ -134,6 +134,23 @@ def rival_check(figures: Figures, stated: float | str, design: Design | None) ->
     )
 
 
+def votes_check(figures: Figures) -> Check:
+    """Whether contamination can take as many votes from the answer as it misses against other signals."""
+    limit = CHECKS.deviations / (2 * math.sqrt(max(figures.samples, 1)))
+    refuted = figures.missed > limit
+    return Check(
+        "votes of the samples",
+        figures.missed,
+        limit,
+        refuted,
+        refuted,
+        "more samples are likelier under other signals than may be bad, and under each of those others are: no signal explains "
+        "the data with noise that is the same for all",
+        'Check that A is what was measured with; try contamination="auto", or a larger contamination if more samples may be bad; '
+        'noise="auto" or "poisson" if the noise grows with the signal.',
+    )
+
+
 def _second_gain(figures: Figures, stated: float | str) -> bool:
     """Whether the answer at another gain explains more of every kind of samples than may be bad: its length is in doubt."""
     # Tails that are all on one side look like a small share of another gain.
