@@ -307,6 +307,7 @@ _ALL = (
                     "signal",
                     "turn",
                     "variety",
+                    "votes",
                 )
             )
         ),

@@ -13,7 +13,7 @@ from itertools import islice
 from numbers import Integral
 from typing import TypeVar
 
-from joblib.externals.loky import ProcessPoolExecutor, get_reusable_executor  # type: ignore[import-untyped]
+from joblib.externals.loky import ProcessPoolExecutor  # type: ignore[import-untyped]
 from threadpoolctl import threadpool_limits
 
 #: Seconds after which workers without a task end.
@@ -23,6 +23,9 @@ ONE_THREAD = {
     f"{library}_THREADS": "1"
     for library in ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "NUMEXPR_NUM", "VECLIB_MAXIMUM")
 }
+#: Workers that wait for further tasks, by their number. The executor that joblib keeps for itself is not for others.
+_WAITING: dict[int, ProcessPoolExecutor] = {}
+
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -52,23 +55,27 @@ def in_processes(
                 result = function(task)
             yield result
         return
-    executor, waiting = get_reusable_executor(processes, timeout=IDLE, env=ONE_THREAD), iter(tasks)
+    executor, left = _WAITING.pop(processes, None), iter(tasks)
+    if executor is None:
+        executor = ProcessPoolExecutor(processes, timeout=IDLE, env=ONE_THREAD)
     handed_out: list[Future[Result]] = []
     try:
         while True:
             ahead = 2 * processes - sum(not one.done() for one in handed_out)
-            handed_out += [executor.submit(function, task) for task in islice(waiting, ahead)]
+            handed_out += [executor.submit(function, task) for task in islice(left, ahead)]
             if not handed_out:
-                return
+                break
             finished = next((one for one in handed_out[: 1 if ordered else None] if one.done()), None)
             if finished is None:
                 wait([one for one in handed_out if not one.done()], return_when=FIRST_COMPLETED)
             else:
                 handed_out.remove(finished)
                 yield finished.result()
-    finally:
-        if handed_out:
-            _stop(executor, handed_out)
+    except BaseException:
+        _stop(executor, handed_out)
+        raise
+    if _WAITING.setdefault(processes, executor) is not executor:
+        executor.shutdown(wait=False)
 
 
 def _stop(executor: ProcessPoolExecutor, handed_out: Sequence[Future[Result]]) -> None:

@@ -103,6 +103,9 @@ class Figures(NamedTuple):
         Share of the samples with good covariates that are not kept, of all and of the lower and upper third of the predictions.
     growth : float
         The same as ``uneven`` for residuals as they are, where ``uneven`` is about what the noise model leaves; one for counts.
+    missed : float
+        Share of the votes that the answer misses against other signals, beyond what contamination takes from the truth; NaN where
+        the samples were not asked.
     follow, flagged_spread : float
         Standard deviations that the rank correlation of flagged responses with held-out predictions lies above chance, and half
         the range of the middle 68% of the logarithms of the larger ones over their predictions.
