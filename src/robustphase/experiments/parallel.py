@@ -71,7 +71,7 @@ def in_processes(
             else:
                 handed_out.remove(finished)
                 yield finished.result()
-    except BaseException:
+    except BaseException:  # Ctrl-C, an error of a task, or the generator is closed
         _stop(executor, handed_out)
         raise
     if _WAITING.setdefault(processes, executor) is not executor:
